@@ -1,0 +1,198 @@
+package logstore
+
+import (
+	"bytes"
+	"fmt"
+	"sync"
+	"time"
+
+	"klogfs/batch"
+)
+
+// batchBytes is the length at which a batch of lines is ended, in bytes before
+// compression. Small batches make a record by offset cheap to find, large ones
+// compress well; a batch of this size does both.
+const batchBytes = 64 << 10
+
+// LineWriter produces to a partition: each line that is written to it becomes
+// a record's value. It keeps the unfinished line between writes. It is not
+// safe for concurrent use.
+type LineWriter struct {
+	p       *Partition
+	pending []byte
+	// skipping is set while the rest of a line that is too long goes by, torn
+	// after a write failed: what is pending then is no line of the user's.
+	skipping, torn bool
+}
+
+// NewLineWriter returns a writer to the partition.
+func (p *Partition) NewLineWriter() *LineWriter { return &LineWriter{p: p} }
+
+// encoder is what it takes to make the batches of one write; they are pooled.
+type encoder struct {
+	builder batch.Builder
+	data    []byte
+	batches []preparedBatch
+	// consumed is how much of the input each batch ends.
+	consumed []int
+
+	opts  batch.BuilderOptions
+	limit int // bytes of a batch at which it is ended
+	most  int // bytes that a batch may have
+	now   int64
+	text  int64
+	open  bool
+}
+
+var encoders = sync.Pool{New: func() any { return new(encoder) }}
+
+// Write appends every line that b ends, as one request: with an error of what
+// the lines are, none of them is stored. ErrTooLarge is returned for a line
+// over max.message.bytes. An error of the disk may come after some lines were
+// stored; then Write returns how many bytes these are, and no error before the
+// next call.
+func (w *LineWriter) Write(b []byte) (int, error) {
+	skipped := 0
+	if w.skipping {
+		i := bytes.IndexByte(b, '\n')
+		if i < 0 {
+			return 0, w.tooLong()
+		}
+		w.skipping, skipped = false, i+1
+	}
+	n, err := w.write(b[skipped:])
+	if err != nil && n == 0 {
+		w.torn = true
+		return 0, err
+	}
+	w.torn = err != nil
+	return skipped + n, nil
+}
+
+func (w *LineWriter) write(b []byte) (int, error) {
+	last := bytes.LastIndexByte(b, '\n')
+	most := int(w.p.config.Load().MaxMessageBytes)
+	if len(b)-1-last > most || last < 0 && len(w.pending)+len(b) > most {
+		w.pending, w.skipping = nil, true
+		return 0, w.tooLong()
+	}
+	if last >= 0 {
+		if n, err := w.append(b[:last+1]); err != nil {
+			return n, err
+		}
+	}
+	w.pending = append(w.pending, b[last+1:]...)
+	return len(b), nil
+}
+
+func (w *LineWriter) tooLong() error {
+	return fmt.Errorf("a line written to %s is over max.message.bytes (%d): %w", w.p.Name(), w.p.config.Load().MaxMessageBytes, ErrTooLarge)
+}
+
+// Flush makes a record of an unfinished line.
+func (w *LineWriter) Flush() error {
+	if len(w.pending) == 0 || w.torn {
+		w.pending, w.torn = nil, false
+		return nil
+	}
+	line := w.pending
+	w.pending = nil
+	_, err := w.append(append(line, '\n'))
+	return err
+}
+
+// append makes records of lines, the first of which what is pending begins. It
+// returns how many bytes of the lines were stored.
+func (w *LineWriter) append(lines []byte) (int, error) {
+	e := encoders.Get().(*encoder)
+	defer e.release()
+	e.begin(w.p.config.Load())
+	if len(w.pending) > 0 {
+		i := bytes.IndexByte(lines, '\n')
+		first := append(w.pending, lines[:i]...)
+		if err := e.add(first, i+1); err != nil {
+			w.pending = nil
+			return 0, w.refused(err)
+		}
+		if err := e.addLines(lines, i+1); err != nil {
+			return 0, w.refused(err)
+		}
+	} else if err := e.addLines(lines, 0); err != nil {
+		return 0, w.refused(err)
+	}
+	done, err := w.p.appendBatches(e.data, e.batches, e.now)
+	if done > 0 {
+		w.pending = w.pending[:0]
+		return e.consumed[done-1], err
+	}
+	return 0, err
+}
+
+func (w *LineWriter) refused(err error) error {
+	return fmt.Errorf("append to %s: %w", w.p.Name(), err)
+}
+
+func (e *encoder) release() {
+	if cap(e.data) > keptBuffer {
+		e.data = nil
+	}
+	encoders.Put(e)
+}
+
+func (e *encoder) begin(c *Config) {
+	e.data, e.batches, e.consumed = e.data[:0], e.batches[:0], e.consumed[:0]
+	e.opts = batch.BuilderOptions{Codec: c.Compression, Level: c.compressionLevel()}
+	e.limit = int(min(batchBytes, c.MaxMessageBytes, c.SegmentBytes))
+	e.now, e.open = time.Now().UnixMilli(), false
+	e.most = int(min(c.MaxMessageBytes, c.SegmentBytes))
+}
+
+// addLines adds the lines of b from a place on.
+func (e *encoder) addLines(b []byte, at int) error {
+	for at < len(b) {
+		n := bytes.IndexByte(b[at:], '\n')
+		if err := e.add(b[at:at+n], at+n+1); err != nil {
+			return err
+		}
+		at += n + 1
+	}
+	return e.end()
+}
+
+// add adds one record; end is the place in the input after it.
+func (e *encoder) add(value []byte, end int) error {
+	const mostOverhead = 24 // of a record without key and headers
+	if e.open && e.builder.Len()+len(value)+mostOverhead > e.limit {
+		if err := e.end(); err != nil {
+			return err
+		}
+	}
+	if !e.open {
+		e.builder.Begin(e.data, e.opts)
+		e.consumed = append(e.consumed, 0)
+		e.open, e.text = true, 0
+	}
+	e.builder.AppendValue(e.now, value)
+	e.text += int64(len(value)) + 1
+	e.consumed[len(e.consumed)-1] = end
+	return nil
+}
+
+// end ends the batch that is open.
+func (e *encoder) end() error {
+	if !e.open {
+		return nil
+	}
+	e.open = false
+	start, records := len(e.data), e.builder.Count()
+	var err error
+	if e.data, err = e.builder.Finish(); err != nil {
+		return err
+	}
+	size := len(e.data) - start
+	if size > e.most {
+		return fmt.Errorf("record batch of %d bytes is over the limit of %d: %w", size, e.most, ErrTooLarge)
+	}
+	e.batches = append(e.batches, preparedBatch{size: size, text: e.text, records: int64(records)})
+	return nil
+}

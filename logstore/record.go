@@ -1,0 +1,130 @@
+package logstore
+
+import (
+	"fmt"
+	"sync"
+
+	"klogfs/batch"
+)
+
+// Record is one record, read whole. Its slices are its own.
+type Record struct {
+	Offset int64
+	// Timestamp is in milliseconds since 1970, −1 for none.
+	Timestamp     int64
+	TimestampType batch.TimestampType
+	LeaderEpoch   int32
+	// Key and Value are nil for null.
+	Key, Value []byte
+	Headers    []batch.RecordHeader
+}
+
+// Location is where a record is: what Locate found, to be read by its methods
+// without another search. It stays right until the record's segment is
+// deleted or replaced; then its methods return ErrDeleted. It is immutable.
+type Location struct {
+	Offset int64
+	// Timestamp is in milliseconds since 1970, −1 for none.
+	Timestamp int64
+	// ValueSize is the length of the value in bytes, 0 for null.
+	ValueSize int64
+
+	seg   *segment
+	batch int64 // where the batch starts in the segment
+	size  int   // of the batch
+	value int64 // where the value starts in the segment, −1 in a compressed batch
+}
+
+// decoding is what it takes to read one batch; they are pooled.
+type decoding struct {
+	dec  batch.Decoder
+	recs batch.Records
+	buf  []byte
+}
+
+var decodings = sync.Pool{New: func() any { return new(decoding) }}
+
+// keptBuffer is the largest buffer that goes back to a pool, in bytes.
+const keptBuffer = 4 << 20
+
+func (d *decoding) release() {
+	if cap(d.buf) > keptBuffer {
+		d.buf = nil
+	}
+	decodings.Put(d)
+}
+
+// read reads and decodes the batch at a position and checks it as a whole.
+func (d *decoding) read(s *segment, pos int64, size int) error {
+	if cap(d.buf) < size {
+		d.buf = make([]byte, size)
+	}
+	d.buf = d.buf[:size]
+	if err := s.readFull(d.buf, pos); err != nil {
+		return err
+	}
+	if err := d.dec.Decode(d.buf, &d.recs); err != nil {
+		return s.corrupt(pos, err)
+	}
+	if err := d.recs.Validate(); err != nil {
+		return s.corrupt(pos, err)
+	}
+	return nil
+}
+
+// ReadValue reads the record's value at the end of dst.
+func (l Location) ReadValue(dst []byte) ([]byte, error) {
+	if l.value >= 0 {
+		n := len(dst)
+		dst = append(dst, make([]byte, l.ValueSize)...)
+		if err := l.seg.readFull(dst[n:], l.value); err != nil {
+			return dst[:n], err
+		}
+		return dst, nil
+	}
+	err := l.visit(func(_ *batch.Header, r *batch.Record) { dst = append(dst, r.Value...) })
+	return dst, err
+}
+
+// ReadRecord reads the whole record.
+func (l Location) ReadRecord() (*Record, error) {
+	var rec *Record
+	err := l.visit(func(h *batch.Header, r *batch.Record) { rec = copyRecord(h, r) })
+	return rec, err
+}
+
+// visit calls f with the record while its bytes are there.
+func (l Location) visit(f func(*batch.Header, *batch.Record)) error {
+	d := decodings.Get().(*decoding)
+	defer d.release()
+	if err := d.read(l.seg, l.batch, l.size); err != nil {
+		return err
+	}
+	var r batch.Record
+	if !d.recs.Find(l.Offset, &r) || r.Offset != l.Offset {
+		return fmt.Errorf("offset %d of %s: %w", l.Offset, l.seg.p.Name(), ErrNoRecord)
+	}
+	f(&d.recs.Header, &r)
+	return nil
+}
+
+func copyRecord(h *batch.Header, r *batch.Record) *Record {
+	rec := &Record{
+		Offset: r.Offset, Timestamp: r.Timestamp, TimestampType: h.Attributes.TimestampType(),
+		LeaderEpoch: h.PartitionLeaderEpoch, Key: copyBytes(r.Key), Value: copyBytes(r.Value),
+		Headers: r.AppendHeaders(nil),
+	}
+	for i := range rec.Headers {
+		rec.Headers[i].Key = copyBytes(rec.Headers[i].Key)
+		rec.Headers[i].Value = copyBytes(rec.Headers[i].Value)
+	}
+	return rec
+}
+
+// copyBytes copies a slice and keeps null apart from empty.
+func copyBytes(b []byte) []byte {
+	if b == nil {
+		return nil
+	}
+	return append([]byte{}, b...)
+}

@@ -1,0 +1,123 @@
+package logstore
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+
+	"klogfs/batch"
+	"klogfs/index"
+	"klogfs/internal/disk"
+)
+
+// segment is one file of a log with its indexes: the record batches from base
+// up to the next segment's base.
+//
+// size and next are what is published: they only grow, and next is stored
+// first, so that who sees size finds every byte below it and every offset of
+// those bytes below next. A sealed segment does not change any more.
+type segment struct {
+	p    *Partition
+	base int64
+	log  *handle
+	// inode tells a file that a broker put in this one's place.
+	inode uint64
+
+	size   atomic.Int64
+	next   atomic.Int64
+	sealed atomic.Bool
+	// gone is set once the segment is deleted or replaced.
+	gone atomic.Bool
+
+	// builder holds the indexes while the segment grows, nil once it is
+	// sealed: then they come from their files through the store's cache.
+	mu      sync.RWMutex
+	builder *index.Builder
+	// How many bytes of entries the index files have, and their handles while
+	// the segment is the active one of a log of our own; for who appends.
+	offsetsWritten, timesWritten int
+	offsetFile, timeFile         *handle
+
+	texts [formatCount]segmentText
+}
+
+func newSegment(p *Partition, base int64, write bool) *segment {
+	s := &segment{p: p, base: base}
+	s.log = p.store.handles.handle(s.path(suffixLog), write)
+	s.next.Store(base)
+	for f := range s.texts {
+		s.texts[f].index.Interval = textInterval
+	}
+	return s
+}
+
+func (s *segment) path(suffix string) string {
+	return filepath.Join(s.p.dir, segmentFile(s.base, suffix))
+}
+
+// corrupt fills in where damage is, as far as it is not known yet.
+func (s *segment) corrupt(position int64, cause error) error {
+	var c *batch.CorruptionError
+	if errors.As(cause, &c) && c.TopicPartition != "" {
+		return cause
+	}
+	if c != nil {
+		cause = c.Cause
+	}
+	return &batch.CorruptionError{
+		TopicPartition: s.p.Name(), Segment: s.base, Position: position, Cause: cause,
+	}
+}
+
+// ReadAt reads published bytes of the log.
+func (s *segment) ReadAt(b []byte, off int64) (int, error) {
+	f, err := s.log.acquire()
+	if err != nil {
+		return 0, err
+	}
+	defer s.log.release()
+	return f.ReadAt(b, off)
+}
+
+// readFull reads exactly len(b) published bytes at a position.
+func (s *segment) readFull(b []byte, off int64) error {
+	n, err := s.ReadAt(b, off)
+	if n == len(b) {
+		return nil
+	}
+	if err == nil || errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return fmt.Errorf("read %s at %d: %w", s.path(suffixLog), off, err)
+}
+
+// header reads the header of the batch at a position.
+func (s *segment) header(pos int64) (batch.Header, error) {
+	var b [batch.HeaderSize]byte
+	if pos < 0 || pos+int64(len(b)) > s.size.Load() {
+		return batch.Header{}, batch.ErrTruncated
+	}
+	if err := s.readFull(b[:], pos); err != nil {
+		return batch.Header{}, err
+	}
+	return batch.ParseHeader(b[:])
+}
+
+// retire makes the segment unreadable for whoever comes from now on.
+func (s *segment) retire() error {
+	s.gone.Store(true)
+	s.p.store.indexes.remove(s)
+	return s.log.retire(ErrDeleted)
+}
+
+// removeFiles deletes the files of a retired segment.
+func (s *segment) removeFiles(d disk.FS) error {
+	var errs []error
+	for _, suffix := range []string{suffixLog, suffixOffset, suffixTime, suffixTxn, suffixText} {
+		errs = append(errs, ignoreMissing(d.Remove(s.path(suffix))))
+	}
+	return errors.Join(errs...)
+}

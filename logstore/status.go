@@ -1,0 +1,60 @@
+package logstore
+
+import "path/filepath"
+
+// PartitionStatus is what status.json says of a partition.
+type PartitionStatus struct {
+	Topic          string `json:"topic"`
+	Partition      int32  `json:"partition"`
+	LogDir         string `json:"logDir"`
+	Writable       bool   `json:"writable"`
+	LogStartOffset int64  `json:"logStartOffset"`
+	HighWatermark  int64  `json:"highWatermark"`
+	LogEndOffset   int64  `json:"logEndOffset"`
+	LeaderEpoch    int32  `json:"leaderEpoch"`
+	// RecoveryPoint is the offset up to which everything is durable.
+	RecoveryPoint int64 `json:"recoveryPoint"`
+	Segments      int   `json:"segments"`
+	// Bytes is the length of the log in bytes.
+	Bytes int64 `json:"bytes"`
+	// MaxTimestamp is the newest record's, in milliseconds since 1970, −1 for
+	// none.
+	MaxTimestamp int64 `json:"maxTimestamp"`
+	// CorruptBatches is how often a damaged batch was met since the store was
+	// opened.
+	CorruptBatches int64 `json:"corruptBatches"`
+	// Offline is why the partition takes no more writes.
+	Offline string `json:"offline,omitempty"`
+}
+
+// Status describes the partition as of now.
+func (p *Partition) Status() PartitionStatus {
+	st := PartitionStatus{
+		Topic: p.tp.Topic, Partition: p.tp.Partition, LogDir: filepath.Dir(p.dir), Writable: p.own,
+		LogStartOffset: p.LogStartOffset(), HighWatermark: p.EndOffset(), LogEndOffset: p.EndOffset(),
+		RecoveryPoint: p.recoveryPoint.Load(), CorruptBatches: p.corruptions.Load(), MaxTimestamp: -1,
+	}
+	for _, s := range p.segments() {
+		st.Segments++
+		st.Bytes += s.size.Load()
+		if newest, err := s.maxTimestamp(); err == nil {
+			st.MaxTimestamp = max(st.MaxTimestamp, newest)
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	st.LeaderEpoch = p.leaderEpoch()
+	if p.offline != nil {
+		st.Offline = p.offline.Error()
+	}
+	return st
+}
+
+// Bytes is the length of the log in bytes.
+func (p *Partition) Bytes() int64 {
+	var n int64
+	for _, s := range p.segments() {
+		n += s.size.Load()
+	}
+	return n
+}

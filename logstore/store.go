@@ -1,0 +1,312 @@
+package logstore
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"klogfs/internal/disk"
+)
+
+// Options are how a store is opened. The zero value is right for a program
+// that writes to its own log directories.
+type Options struct {
+	// Disk is the file system; nil for the machine's own.
+	Disk disk.FS
+	// Log takes what an operator should know; nil for nothing.
+	Log *slog.Logger
+	// ReadOnly opens log directories of our own as a broker's are: not locked,
+	// and nothing is written. What another process appends shows.
+	ReadOnly bool
+	// Config holds Kafka's server properties. The store fails to open when one
+	// is wrong.
+	Config ServerConfig
+	// SkipCorrupt lets views pass over damaged batches instead of stopping
+	// there.
+	SkipCorrupt bool
+	// MaxOpenFiles bounds the descriptors that are kept open, 0 for 256.
+	MaxOpenFiles int
+	// IndexMemory bounds the indexes kept in memory, in bytes, 0 for 32 MiB.
+	IndexMemory int64
+}
+
+// Store is a set of topic-partitions in one or several log directories. All
+// methods may be called by several goroutines at once.
+type Store struct {
+	opts    Options
+	log     *slog.Logger
+	dirs    []*logDir
+	handles *handleCache
+	indexes *sizedCache[*segment, *segmentIndexes]
+	closed  atomic.Bool
+	nextID  atomic.Uint32
+
+	mu         sync.RWMutex
+	topics     map[string]topicRecord
+	partitions map[TopicPartition]*Partition
+
+	refreshing sync.Mutex
+	flushes    chan *Partition
+	flusher    sync.WaitGroup
+}
+
+// logDir is one of the store's log directories.
+type logDir struct {
+	path string
+	own  bool
+	lock io.Closer
+
+	recoveryPoints map[TopicPartition]int64
+	logStarts      map[TopicPartition]int64
+	clean          bool
+	listed         listing
+	ignored        map[string]bool
+}
+
+// Open opens a store over log directories. One that is missing or empty
+// becomes ours; one with our marker file is ours; any other is a broker's and
+// is only read. ErrLocked is returned when another process has one of ours
+// open, ErrNotLogDir when a directory is something else.
+func Open(dirs []string, opts Options) (*Store, error) {
+	if err := ValidateServerConfig(opts.Config); err != nil {
+		return nil, err
+	}
+	s := newStore(opts)
+	for _, dir := range dirs {
+		d, err := s.openDir(dir)
+		if err != nil {
+			return nil, errors.Join(err, s.unlock())
+		}
+		s.dirs = append(s.dirs, d)
+	}
+	if err := s.checkKinds(); err != nil {
+		return nil, errors.Join(err, s.unlock())
+	}
+	if err := s.load(); err != nil {
+		return nil, errors.Join(err, s.unlock())
+	}
+	s.flusher.Add(1)
+	go s.flush()
+	return s, nil
+}
+
+func newStore(opts Options) *Store {
+	if opts.Disk == nil {
+		opts.Disk = disk.OS{}
+	}
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
+	}
+	if opts.MaxOpenFiles == 0 {
+		opts.MaxOpenFiles = 256
+	}
+	if opts.IndexMemory == 0 {
+		opts.IndexMemory = 32 << 20
+	}
+	return &Store{
+		opts: opts, log: opts.Log,
+		handles:    newHandleCache(opts.Disk, opts.MaxOpenFiles),
+		indexes:    newSizedCache[*segment, *segmentIndexes](opts.IndexMemory),
+		topics:     map[string]topicRecord{},
+		partitions: map[TopicPartition]*Partition{},
+		flushes:    make(chan *Partition, 64),
+	}
+}
+
+// checkKinds refuses a store of which we may write only some directories.
+func (s *Store) checkKinds() error {
+	for _, d := range s.dirs {
+		if d.own != s.dirs[0].own {
+			return fmt.Errorf("%s is ours and %s is a broker's: mount them apart, or with --read-only: %w",
+				s.dirs[0].path, d.path, ErrNotLogDir)
+		}
+	}
+	return nil
+}
+
+// Writable reports whether the store may be written.
+func (s *Store) Writable() bool { return len(s.dirs) > 0 && s.dirs[0].own }
+
+// LogDirs are the paths of the log directories.
+func (s *Store) LogDirs() []string {
+	dirs := make([]string, 0, len(s.dirs))
+	for _, d := range s.dirs {
+		dirs = append(dirs, d.path)
+	}
+	return dirs
+}
+
+// Partition returns a partition by name, or ErrUnknownTopic.
+func (s *Store) Partition(tp TopicPartition) (*Partition, error) {
+	s.refresh()
+	s.mu.RLock()
+	p, ok := s.partitions[tp]
+	s.mu.RUnlock()
+	if !ok {
+		return nil, fmt.Errorf("%s: %w", tp, ErrUnknownTopic)
+	}
+	return p, p.refresh()
+}
+
+// Partitions returns all partitions, sorted by topic and number.
+func (s *Store) Partitions() []*Partition {
+	s.refresh()
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	all := make([]*Partition, 0, len(s.partitions))
+	for _, p := range s.partitions {
+		all = append(all, p)
+	}
+	slices.SortFunc(all, func(a, b *Partition) int {
+		if c := strings.Compare(a.tp.Topic, b.tp.Topic); c != 0 {
+			return c
+		}
+		return int(a.tp.Partition) - int(b.tp.Partition)
+	})
+	return all
+}
+
+// Topic describes a topic.
+type Topic struct {
+	Name string
+	// ID is the topic's identity, "" for one of a broker without
+	// partition.metadata.
+	ID string
+	// Partitions are the numbers of its partitions, in order.
+	Partitions []int32
+	// Config holds the keys that were set for this topic.
+	Config map[string]string
+}
+
+// Topics returns all topics, sorted by name.
+func (s *Store) Topics() []Topic {
+	byName := map[string]*Topic{}
+	var names []string
+	for _, p := range s.Partitions() {
+		t, ok := byName[p.tp.Topic]
+		if !ok {
+			s.mu.RLock()
+			record := s.topics[p.tp.Topic]
+			s.mu.RUnlock()
+			t = &Topic{Name: p.tp.Topic, ID: record.ID, Config: record.Config}
+			byName[t.Name] = t
+			names = append(names, t.Name)
+		}
+		t.Partitions = append(t.Partitions, p.tp.Partition)
+	}
+	sort.Strings(names)
+	topics := make([]Topic, 0, len(names))
+	for _, name := range names {
+		topics = append(topics, *byName[name])
+	}
+	return topics
+}
+
+// Topic returns a topic by name, or ErrUnknownTopic.
+func (s *Store) Topic(name string) (Topic, error) {
+	for _, t := range s.Topics() {
+		if t.Name == name {
+			return t, nil
+		}
+	}
+	return Topic{}, fmt.Errorf("%s: %w", name, ErrUnknownTopic)
+}
+
+// Close makes everything durable, writes the checkpoints, and gives the locks
+// back. Readers that are still open get ErrClosed.
+func (s *Store) Close() error {
+	if s.closed.Swap(true) {
+		return nil
+	}
+	close(s.flushes)
+	s.flusher.Wait()
+	var g errgroup.Group
+	const together = 16
+	g.SetLimit(together)
+	s.mu.RLock()
+	for _, p := range s.partitions {
+		g.Go(p.close)
+	}
+	s.mu.RUnlock()
+	err := g.Wait()
+	if s.Writable() {
+		for _, d := range s.dirs {
+			err = errors.Join(err, s.writeCheckpoints(d))
+			if err == nil {
+				err = s.writeCleanShutdown(d)
+			}
+		}
+	}
+	return errors.Join(err, s.unlock())
+}
+
+func (s *Store) unlock() error {
+	var errs []error
+	for _, d := range s.dirs {
+		if d.lock != nil {
+			errs = append(errs, d.lock.Close())
+			d.lock = nil
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// writeCheckpoints writes the recovery points and log starts of a directory's
+// partitions.
+func (s *Store) writeCheckpoints(d *logDir) error {
+	points, starts := map[TopicPartition]int64{}, map[TopicPartition]int64{}
+	s.mu.RLock()
+	for tp, p := range s.partitions {
+		if filepath.Dir(p.dir) != d.path {
+			continue
+		}
+		points[tp] = p.recoveryPoint.Load()
+		if start := p.LogStartOffset(); start > p.segments()[0].base {
+			starts[tp] = start
+		}
+	}
+	s.mu.RUnlock()
+	err := replaceFile(s.opts.Disk, filepath.Join(d.path, recoveryPointFile), appendOffsets(nil, points))
+	return errors.Join(err, replaceFile(s.opts.Disk, filepath.Join(d.path, logStartFile), appendOffsets(nil, starts)))
+}
+
+// writeCleanShutdown leaves the file by which a broker, and we, know that the
+// logs need no recovery (CleanShutdownFileHandler).
+func (s *Store) writeCleanShutdown(d *logDir) error {
+	return replaceFile(s.opts.Disk, filepath.Join(d.path, cleanShutdownFile), []byte(`{"version":0,"brokerEpoch":-1}`))
+}
+
+// flushLater makes what a partition has now durable in the background.
+func (s *Store) flushLater(p *Partition) {
+	select {
+	case s.flushes <- p:
+	default: // the next roll, or Close, takes it along
+	}
+}
+
+func (s *Store) flush() {
+	defer s.flusher.Done()
+	for p := range s.flushes {
+		if err := p.Sync(); err != nil {
+			p.log.Error("flush", slog.Any("cause", err))
+			continue
+		}
+		for _, d := range s.dirs {
+			if filepath.Dir(p.dir) != d.path {
+				continue
+			}
+			if err := s.writeCheckpoints(d); err != nil {
+				s.log.Warn("checkpoints not written", slog.String("log-dir", d.path), slog.Any("cause", err))
+			}
+		}
+	}
+}

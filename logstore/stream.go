@@ -1,0 +1,172 @@
+package logstore
+
+import (
+	"errors"
+	"io"
+
+	"klogfs/batch"
+)
+
+// textStream delivers the text of a view from a position on. It is not safe
+// for concurrent use.
+type textStream struct {
+	v *View
+
+	// pos is the position in the view of the next byte to deliver. Over a gap
+	// it jumps.
+	pos int64
+
+	// ext is the extent that pos lies in, when w is set. text is the place in
+	// the segment's text of the next batch that w meets.
+	ext  extent
+	w    *walker
+	text int64
+
+	// carry is text already made and not delivered yet.
+	carry []byte
+	store []byte // what carry is a part of
+
+	dec  batch.Decoder
+	recs batch.Records
+	// failed is damage met after bytes that were delivered first.
+	failed error
+}
+
+func (t *textStream) seek(pos int64) {
+	t.close()
+	t.pos = pos
+}
+
+func (t *textStream) close() {
+	if t.w != nil {
+		t.w.close()
+		t.w = nil
+	}
+	t.carry, t.failed = nil, nil
+	if cap(t.store) > keptBuffer {
+		t.store = nil
+	}
+}
+
+// read fills b. It returns io.EOF with fewer bytes at the end of the text, and
+// an error only when it has no bytes to return.
+func (t *textStream) read(b []byte) (int, error) {
+	n := 0
+	for n < len(b) {
+		if len(t.carry) > 0 {
+			c := copy(b[n:], t.carry)
+			t.carry = t.carry[c:]
+			t.pos += int64(c)
+			n += c
+			continue
+		}
+		c, err := t.more(b[n:])
+		n += c
+		t.pos += int64(c)
+		if err == nil {
+			continue
+		}
+		if n > 0 && !errors.Is(err, io.EOF) {
+			t.failed = err
+			return n, nil
+		}
+		return n, err
+	}
+	return n, nil
+}
+
+// more makes the text of one more batch: in b, if it surely fits there, else
+// in carry.
+func (t *textStream) more(b []byte) (int, error) {
+	if t.failed != nil {
+		err := t.failed
+		t.failed = nil
+		return 0, err
+	}
+	if t.w == nil {
+		if err := t.enter(); err != nil {
+			return 0, err
+		}
+	}
+	if !t.w.next() {
+		return 0, t.leave()
+	}
+	if t.w.err != nil {
+		return 0, t.damaged(t.w.err)
+	}
+	if t.w.header.Attributes.Control() {
+		return 0, nil
+	}
+	raw, err := t.w.batch()
+	if err != nil {
+		return 0, err
+	}
+	if err := t.dec.Decode(raw, &t.recs); err != nil {
+		return 0, t.damaged(t.w.s.corrupt(t.w.pos, err))
+	}
+	return t.deliver(b)
+}
+
+// deliver writes the text of the decoded batch.
+func (t *textStream) deliver(b []byte) (int, error) {
+	want := t.pos - t.ext.pos + t.ext.skip
+	direct := want == t.text && t.v.format == FormatValues && t.recs.Size() <= len(b)
+	dst := t.store[:0]
+	if direct {
+		dst = b[:0:len(b)]
+	}
+	out, err := t.v.format.appendText(dst, t.v.p.tp, &t.recs)
+	if err != nil {
+		return 0, t.damaged(t.w.s.corrupt(t.w.pos, err))
+	}
+	before := t.text
+	t.text += int64(len(out))
+	if direct {
+		return len(out), nil
+	}
+	t.store = out
+	if want < t.text {
+		t.carry = out[max(want-before, 0):]
+	}
+	return 0, nil
+}
+
+// enter finds the extent at pos and begins to walk its segment there.
+func (t *textStream) enter() error {
+	e, ok, err := t.v.at(t.pos)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return io.EOF
+	}
+	t.pos = max(t.pos, e.pos)
+	entry := e.seg.textAt(t.v.format, t.pos-e.pos+e.skip)
+	t.ext, t.text = e, entry.Text
+	t.w = e.seg.walk(entry.Position)
+	return nil
+}
+
+// leave ends the walk of a segment: there may be a next one, or more to come.
+func (t *textStream) leave() error {
+	err := t.w.ioErr
+	t.w.close()
+	t.w = nil
+	if err == nil && t.pos < t.ext.end() {
+		// The log is shorter than it was: a broker cut it, or the disk lies.
+		err = t.ext.seg.corrupt(t.ext.seg.size.Load(), batch.ErrTruncated)
+	}
+	return err
+}
+
+// damaged passes the error on, but only to whom it concerns: text before the
+// position that was asked for is made to be skipped.
+func (t *textStream) damaged(err error) error {
+	if t.text < t.pos-t.ext.pos+t.ext.skip {
+		return nil
+	}
+	if t.v.p.store.opts.SkipCorrupt {
+		return nil
+	}
+	return err
+}

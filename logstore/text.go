@@ -1,0 +1,242 @@
+package logstore
+
+import (
+	"errors"
+	"log/slog"
+	"sort"
+	"sync"
+
+	"klogfs/batch"
+	"klogfs/index"
+)
+
+// textInterval is the least distance of two entries of a text index, in bytes
+// of text: a read at any position decodes no more than this for nothing.
+const textInterval = 64 << 10
+
+// segmentText is what is known of the text of one segment in one format. It is
+// brought up to date by whoever looks; append goes on with it only where that
+// needs no waiting.
+type segmentText struct {
+	mu      sync.Mutex
+	index   index.Text
+	damaged []textDamage
+	loaded  bool
+}
+
+// textDamage is a stretch of the log that has no text, and why.
+type textDamage struct {
+	text int64
+	err  error
+}
+
+// textSize brings the text index up to what is published, and returns the
+// length of the segment's text in bytes.
+func (s *segment) textSize(f Format) (int64, error) {
+	t := &s.texts[f]
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.loaded {
+		t.loaded = true
+		s.loadText(f, t)
+	}
+	if t.index.Covered() < s.size.Load() {
+		if err := s.coverText(f, t); err != nil {
+			return 0, err
+		}
+	}
+	return t.index.Size(), nil
+}
+
+// coverText reads on where the text index ends. The caller holds t.mu.
+func (s *segment) coverText(f Format, t *segmentText) error {
+	w := s.walk(t.index.Covered())
+	defer w.close()
+	d := decodings.Get().(*decoding)
+	defer d.release()
+	for w.next() {
+		size, err := s.batchText(f, w, d)
+		if w.ioErr != nil {
+			return w.ioErr
+		}
+		if err != nil {
+			s.p.countCorruption(err)
+			t.damaged = append(t.damaged, textDamage{t.index.Size(), err})
+		}
+		t.index.Add(w.stop-w.pos, size)
+	}
+	if w.ioErr == nil && t.index.Covered() < w.end {
+		t.index.Add(w.end-t.index.Covered(), 0) // zeros of a preallocated file
+	}
+	return w.ioErr
+}
+
+// batchText is the length of the text of a walk's present step.
+func (s *segment) batchText(f Format, w *walker, d *decoding) (int64, error) {
+	if w.err != nil || w.header.Attributes.Control() {
+		return 0, w.err
+	}
+	b, err := w.batch()
+	if err != nil {
+		return 0, err
+	}
+	if err := d.dec.Decode(b, &d.recs); err != nil {
+		return 0, s.corrupt(w.pos, err)
+	}
+	var size int64
+	if f == FormatValues {
+		size, _, err = d.recs.ValuesSize(0)
+	} else {
+		d.buf, err = f.appendText(d.buf[:0], s.p.tp, &d.recs)
+		size = int64(len(d.buf))
+	}
+	if err != nil {
+		return 0, s.corrupt(w.pos, err)
+	}
+	return size, nil
+}
+
+// appendedText tells the text index of batches just published: their length
+// in the log from a position on, and the length of their values' text.
+func (s *segment) appendedText(pos int64, batches []preparedBatch) {
+	t := &s.texts[FormatValues]
+	if !t.mu.TryLock() {
+		return // whoever holds it, or comes next, reads them from the log
+	}
+	defer t.mu.Unlock()
+	if t.index.Covered() != pos {
+		return
+	}
+	for _, b := range batches {
+		t.index.Add(int64(b.size), b.text)
+	}
+}
+
+// textAt is where to begin reading for a byte of the text.
+func (s *segment) textAt(f Format, text int64) index.TextEntry {
+	t := &s.texts[f]
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.index.Search(text)
+}
+
+// textBefore is the length of the text of the records below an offset.
+func (s *segment) textBefore(f Format, offset int64) (int64, error) {
+	if _, err := s.textSize(f); err != nil || offset <= s.base {
+		return 0, err
+	}
+	pos, err := s.floor(offset)
+	if err != nil {
+		return 0, err
+	}
+	t := &s.texts[f]
+	t.mu.Lock()
+	entry := t.index.SearchPosition(pos)
+	t.mu.Unlock()
+	return s.textUntil(f, entry, offset)
+}
+
+func (s *segment) textUntil(f Format, entry index.TextEntry, offset int64) (int64, error) {
+	w := s.walk(entry.Position)
+	defer w.close()
+	d := decodings.Get().(*decoding)
+	defer d.release()
+	text := entry.Text
+	for w.next() {
+		if w.err == nil && w.header.BaseOffset >= offset {
+			break
+		}
+		size, err := s.batchText(f, w, d)
+		if w.ioErr != nil {
+			return 0, w.ioErr
+		}
+		if err != nil || w.header.LastOffset() < offset || size == 0 {
+			text += size
+			continue
+		}
+		// The offset is inside this batch.
+		var r batch.Record
+		for d.recs.Reset(); d.recs.Next(&r) && r.Offset < offset; {
+			text += s.recordText(f, d, &r)
+		}
+		break
+	}
+	return text, w.ioErr
+}
+
+func (s *segment) recordText(f Format, d *decoding, r *batch.Record) int64 {
+	switch f {
+	case FormatJSONL:
+		d.buf = AppendJSON(d.buf[:0], s.p.tp, viewRecord(&d.recs.Header, r))
+	case FormatTSV:
+		d.buf = appendTSV(d.buf[:0], r)
+	case FormatValues, formatCount:
+		return int64(len(r.Value)) + 1
+	}
+	return int64(len(d.buf)) + 1
+}
+
+// damageIn is the first damage that lies in a stretch of the text, from its
+// first byte to before its end.
+func (s *segment) damageIn(f Format, from, end int64) (textDamage, bool) {
+	t := &s.texts[f]
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	i := sort.Search(len(t.damaged), func(i int) bool { return t.damaged[i].text >= from })
+	if i < len(t.damaged) && t.damaged[i].text < end {
+		return t.damaged[i], true
+	}
+	return textDamage{}, false
+}
+
+// loadText takes the text index from the file beside the log. Without one, or
+// with one of another log, it is made from the log.
+func (s *segment) loadText(f Format, t *segmentText) {
+	if f != FormatValues {
+		return
+	}
+	file, err := readFile(s.p.disk, s.path(suffixText))
+	if err != nil {
+		return
+	}
+	info, err := s.p.disk.Stat(s.path(suffixLog))
+	if err != nil {
+		return
+	}
+	loaded, err := index.ParseText(file, textInterval, info.Size, info.ModTime.UnixNano())
+	if err != nil {
+		s.p.log.Debug("text index is made again", slog.Int64("segment", s.base), slog.Any("cause", err))
+		return
+	}
+	if loaded.Covered() <= s.size.Load() {
+		t.index = *loaded
+	}
+}
+
+// saveText writes the text index beside a log that ends here. An index of a
+// damaged log is not kept: the next look shall see the damage again.
+func (s *segment) saveText() error {
+	t := &s.texts[FormatValues]
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.damaged) > 0 || t.index.Covered() != s.size.Load() || t.index.Covered() == 0 {
+		return nil
+	}
+	info, err := s.p.disk.Stat(s.path(suffixLog))
+	if err != nil {
+		return err
+	}
+	if info.Size != s.size.Load() {
+		return nil
+	}
+	file := t.index.Append(nil, info.Size, info.ModTime.UnixNano())
+	f, err := s.p.disk.Create(s.path(suffixText))
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(file, 0)
+	if err == nil {
+		err = f.Truncate(int64(len(file)))
+	}
+	return errors.Join(err, f.Close())
+}
