@@ -105,6 +105,12 @@ func ValidateServerConfig(c ServerConfig) error {
 	return nil
 }
 
+// IsServerKey reports whether a key of Kafka's server.properties is one that a
+// store takes.
+func IsServerKey(key string) bool {
+	return key == keyNumPartitions || slices.ContainsFunc(configKeys, func(k configKey) bool { return k.broker == key })
+}
+
 // ValidateTopicConfig checks the keys and values of a topic's configuration.
 // ErrInvalidConfig is returned for the first that is wrong.
 func ValidateTopicConfig(c map[string]string) error {

@@ -208,3 +208,35 @@ func (p *Partition) orNoRecord(err error) error {
 	}
 	return fmt.Errorf("%s is empty: %w", p.Name(), ErrNoRecord)
 }
+
+// NewestOffsets is an offset from which Offsets gives the newest n records, or
+// all that there are; all for n of 0.
+func (p *Partition) NewestOffsets(n int) (int64, error) {
+	start, end := p.LogStartOffset(), p.EndOffset()
+	if n <= 0 {
+		return start, nil
+	}
+	for span := int64(n); ; span *= 4 {
+		from := max(start, end-span)
+		newest := make([]int64, 0, n) // a ring of the last n
+		o := p.Offsets(from)
+		count := 0
+		for ; o.Next(); count++ {
+			if len(newest) < n {
+				newest = append(newest, o.Offset())
+			} else {
+				newest[count%n] = o.Offset()
+			}
+		}
+		err := o.Err()
+		o.Close()
+		switch {
+		case err != nil:
+			return 0, err
+		case count >= n:
+			return newest[count%n], nil
+		case from == start:
+			return start, nil
+		}
+	}
+}

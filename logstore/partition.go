@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"klogfs/batch"
 	"klogfs/internal/disk"
@@ -74,6 +76,24 @@ func (p *Partition) Writable() bool { return p.own }
 
 // Deleted reports whether the partition is gone.
 func (p *Partition) Deleted() bool { return p.gone.Load() }
+
+// LogDir is the log directory that holds the partition.
+func (p *Partition) LogDir() string { return filepath.Dir(p.dir) }
+
+// Refresh reads on in a log that another process writes. It does nothing for
+// a log of our own.
+func (p *Partition) Refresh() error { return p.refresh() }
+
+// ModTime is when the log last changed.
+func (p *Partition) ModTime() time.Time {
+	segs := p.segments()
+	if len(segs) > 0 {
+		if info, err := p.disk.Stat(segs[len(segs)-1].path(suffixLog)); err == nil {
+			return info.ModTime
+		}
+	}
+	return time.Unix(0, 0)
+}
 
 // Config is what the partition's topic is configured to.
 func (p *Partition) Config() Config { return *p.config.Load() }

@@ -89,6 +89,9 @@ func (w *LineWriter) tooLong() error {
 	return fmt.Errorf("a line written to %s is over max.message.bytes (%d): %w", w.p.Name(), w.p.config.Load().MaxMessageBytes, ErrTooLarge)
 }
 
+// Pending reports whether there is an unfinished line.
+func (w *LineWriter) Pending() bool { return len(w.pending) > 0 }
+
 // Flush makes a record of an unfinished line.
 func (w *LineWriter) Flush() error {
 	if len(w.pending) == 0 || w.torn {

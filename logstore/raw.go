@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -25,6 +26,17 @@ type RawFile struct {
 
 	p   *Partition
 	seg *segment
+}
+
+// Number is the file's own within its partition, and stays the same.
+func (f *RawFile) Number() int64 {
+	base, suffix, _ := parseSegmentFile(f.Name)
+	kinds := []string{suffixLog, suffixOffset, suffixTime, suffixTxn, suffixProducers, ""}
+	n := slices.Index(kinds, suffix)
+	if f.Name == partitionMetadataFile {
+		n = len(kinds)
+	}
+	return base*8 + int64(n)
 }
 
 // RawFiles lists the files of the partition's directory, sorted by name.

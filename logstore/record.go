@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"klogfs/batch"
+	"klogfs/internal/disk"
 )
 
 // Record is one record, read whole. Its slices are its own.
@@ -84,6 +85,35 @@ func (l Location) ReadValue(dst []byte) ([]byte, error) {
 	}
 	err := l.visit(func(_ *batch.Header, r *batch.Record) { dst = append(dst, r.Value...) })
 	return dst, err
+}
+
+// Span is a stretch of a segment's file that stays open until Close.
+type Span struct {
+	// Position is where the stretch starts in the file, Size its length, in
+	// bytes.
+	Position, Size int64
+
+	seg  *segment
+	file disk.File
+}
+
+// Fd is the descriptor of the file, valid until Close.
+func (s *Span) Fd() int { return s.file.Fd() }
+
+// Close lets go of the file.
+func (s *Span) Close() { s.seg.log.release() }
+
+// Span opens the value where it lies in its segment; false when it is in a
+// compressed batch.
+func (l Location) Span() (*Span, bool, error) {
+	if l.value < 0 {
+		return nil, false, nil
+	}
+	f, err := l.seg.log.acquire()
+	if err != nil {
+		return nil, false, err
+	}
+	return &Span{Position: l.value, Size: l.ValueSize, seg: l.seg, file: f}, true, nil
 }
 
 // ReadRecord reads the whole record.

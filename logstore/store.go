@@ -177,14 +177,14 @@ func (s *Store) Partitions() []*Partition {
 
 // Topic describes a topic.
 type Topic struct {
-	Name string
+	Name string `json:"topic"`
 	// ID is the topic's identity, "" for one of a broker without
 	// partition.metadata.
-	ID string
+	ID string `json:"topicId"`
 	// Partitions are the numbers of its partitions, in order.
-	Partitions []int32
+	Partitions []int32 `json:"partitions"`
 	// Config holds the keys that were set for this topic.
-	Config map[string]string
+	Config map[string]string `json:"config"`
 }
 
 // Topics returns all topics, sorted by name.

@@ -53,6 +53,39 @@ func (s *Store) CreateTopic(name string, partitions int32, config map[string]str
 	return nil
 }
 
+// AlterTopic replaces the configuration that was set for a topic. It holds for
+// appends from now on, and is on disk when the call returns. ErrUnknownTopic,
+// ErrInvalidConfig or ErrReadOnly is returned.
+func (s *Store) AlterTopic(name string, config map[string]string) error {
+	if err := ValidateTopicConfig(config); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.changeable(); err != nil {
+		return err
+	}
+	old, ok := s.topics[name]
+	if !ok {
+		return fmt.Errorf("%s: %w", name, ErrUnknownTopic)
+	}
+	altered := old
+	altered.Config = maps.Clone(config)
+	s.topics[name] = altered
+	if err := s.writeMarkers(); err != nil {
+		s.topics[name] = old
+		return err
+	}
+	effective := newConfig(s.opts.Config, config)
+	for i := range altered.Partitions {
+		if p, ok := s.partitions[TopicPartition{name, i}]; ok {
+			p.config.Store(&effective)
+		}
+	}
+	s.log.Info("topic configured", slog.String("topic", name), slog.Any("config", config))
+	return nil
+}
+
 // AddPartition makes a partition: of a new topic when it is number 0, else it
 // has to be the next one of its topic, or ErrPartitionOrder is returned.
 func (s *Store) AddPartition(tp TopicPartition) error {
