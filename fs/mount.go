@@ -189,6 +189,9 @@ func checkMountPoint(path string, logDirs []string) (string, error) {
 		info, err = os.Stat(point)
 	}
 	if errors.Is(err, os.ErrNotExist) {
+		if err := checkNesting(point, logDirs); err != nil {
+			return "", err
+		}
 		if err := os.MkdirAll(point, 0o755); err != nil {
 			return "", fmt.Errorf("make mount point: %w", err)
 		}
@@ -209,7 +212,7 @@ func checkMountPoint(path string, logDirs []string) (string, error) {
 // checkNesting refuses a mount inside a log directory and a log directory
 // inside the mount: each would look into itself.
 func checkNesting(point string, logDirs []string) error {
-	real, err := filepath.EvalSymlinks(point)
+	real, err := resolve(point)
 	if err != nil {
 		return err
 	}
@@ -226,6 +229,17 @@ func checkNesting(point string, logDirs []string) error {
 		}
 	}
 	return nil
+}
+
+// resolve follows the symbolic links of a path, of which the end may not be
+// there yet.
+func resolve(path string) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if errors.Is(err, os.ErrNotExist) && filepath.Dir(path) != path {
+		parent, err := resolve(filepath.Dir(path))
+		return filepath.Join(parent, filepath.Base(path)), err
+	}
+	return real, err
 }
 
 func within(path, dir string) bool {

@@ -2,7 +2,6 @@ package fs
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"syscall"
 
@@ -40,16 +39,18 @@ func (n *node) Statfs(_ context.Context, out *fuse.StatfsOut) syscall.Errno {
 	return 0
 }
 
-// errno maps an error, and tells the operator of one that is not the caller's
-// doing.
+// errno maps an error, and tells the operator why: the caller has a number
+// only.
 func (m *Mount) errno(operation, name string, err error) syscall.Errno {
 	errno := toErrno(err)
-	switch {
-	case errno == 0 || errno == syscall.ENOENT || errno == syscall.EEXIST:
-	case errors.Is(err, context.Canceled):
-	default:
-		m.log.Error(operation, slog.String("name", name), slog.Any("cause", err), slog.String("errno", errno.Error()))
+	level := slog.LevelWarn
+	switch errno {
+	case 0, syscall.ENOENT, syscall.EEXIST:
+		return errno
+	case syscall.EIO, syscall.ENOSPC, syscall.EDQUOT:
+		level = slog.LevelError
 	}
+	m.log.Log(context.Background(), level, operation, slog.String("name", name), slog.Any("cause", err), slog.String("errno", errno.Error()))
 	return errno
 }
 

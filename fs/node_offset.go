@@ -182,9 +182,13 @@ func (n *recordNode) read(loc logstore.Location) ([]byte, error) {
 	return append(logstore.AppendJSON(nil, n.p.TopicPartition(), r), '\n'), nil
 }
 
-// spliceFrom is the size from which the kernel takes a value out of the
-// segment by itself, in bytes: below, a copy is faster than a pipe.
-const spliceFrom = 64 << 10
+// From spliceFrom bytes on the kernel takes a reply out of the segment by
+// itself: below, a copy is faster than a pipe. spliceTo and its header are
+// what the pipe holds.
+const (
+	spliceFrom = 64 << 10
+	spliceTo   = optimalIO - 8<<10
+)
 
 // Open opens the record.
 func (n *recordNode) Open(_ context.Context, flags uint32) (gofs.FileHandle, uint32, syscall.Errno) {
@@ -223,7 +227,14 @@ func (h *spanHandle) Read(_ context.Context, dest []byte, off int64) (fuse.ReadR
 	if size <= 0 {
 		return fuse.ReadResultData(nil), 0
 	}
-	return fuse.ReadResultFd(uintptr(h.v.Fd()), h.v.Position+off, int(size)), 0
+	if size >= spliceFrom && size <= spliceTo {
+		return fuse.ReadResultFd(uintptr(h.v.Fd()), h.v.Position+off, int(size)), 0
+	}
+	n, err := h.v.ReadAt(dest[:size], off)
+	if n < int(size) {
+		return nil, toErrno(err)
+	}
+	return fuse.ReadResultData(dest[:n]), 0
 }
 
 // Release closes the file.

@@ -146,7 +146,7 @@ func (h *rawHandle) Read(_ context.Context, dest []byte, off int64) (fuse.ReadRe
 	if size <= 0 {
 		return fuse.ReadResultData(nil), 0
 	}
-	if fd := h.r.Fd(); fd >= 0 && size >= spliceFrom {
+	if fd := h.r.Fd(); fd >= 0 && size >= spliceFrom && size <= spliceTo {
 		return fuse.ReadResultFd(uintptr(fd), off, int(size)), 0
 	}
 	n, err := h.r.ReadAt(dest[:size], off)

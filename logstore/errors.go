@@ -28,8 +28,8 @@ var (
 	// ErrUnknownTopic is returned when a topic or partition is not there.
 	ErrUnknownTopic = errors.New("unknown topic or partition")
 	// ErrPartitionOrder is returned when a partition to be added is not the
-	// next one of its topic.
-	ErrPartitionOrder = errors.New("only the next partition of a topic can be added")
+	// next one of its topic, or one to be deleted not the last.
+	ErrPartitionOrder = errors.New("partitions come and go at the end of their topic only")
 	// ErrInvalidConfig is returned for a configuration key that Kafka does not
 	// have, or a value that the key does not take.
 	ErrInvalidConfig = errors.New("invalid configuration")

@@ -132,7 +132,7 @@ func (s *segment) offsetForTime(timestamp, start int64) (Location, bool, error) 
 			return Location{}, false, w.err
 		}
 		h := &w.header
-		if h.MaxTimestamp < timestamp || h.LastOffset() < start || h.Attributes.Control() {
+		if h.MaxTimestamp < timestamp || h.LastOffset() < start {
 			continue
 		}
 		l, found, err := s.firstSince(w.pos, h, timestamp, start)

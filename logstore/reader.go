@@ -113,9 +113,12 @@ func (r *Reader) fill(size int, b *Bytes) (*Bytes, error) {
 		b.Release()
 	}
 	n, err := r.stream.read(filled.B[have:])
-	if err != nil && !errors.Is(err, io.EOF) && have+n == 0 {
-		filled.Release()
-		return nil, err
+	if err != nil && !errors.Is(err, io.EOF) {
+		if have+n == 0 {
+			filled.Release()
+			return nil, err
+		}
+		r.stream.failed = err // for the next read, at the place of the damage
 	}
 	filled.B = filled.B[:have+n]
 	return filled, nil

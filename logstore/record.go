@@ -100,6 +100,9 @@ type Span struct {
 // Fd is the descriptor of the file, valid until Close.
 func (s *Span) Fd() int { return s.file.Fd() }
 
+// ReadAt reads bytes of the stretch, which is immutable.
+func (s *Span) ReadAt(b []byte, off int64) (int, error) { return s.file.ReadAt(b, s.Position+off) }
+
 // Close lets go of the file.
 func (s *Span) Close() { s.seg.log.release() }
 

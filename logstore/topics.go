@@ -98,7 +98,7 @@ func (s *Store) AddPartition(tp TopicPartition) error {
 	case ok && tp.Partition < record.Partitions:
 		return fmt.Errorf("%s: %w", tp, ErrTopicExists)
 	case !ok || tp.Partition > record.Partitions:
-		return fmt.Errorf("%s: %w (%s-%d)", tp, ErrPartitionOrder, tp.Topic, record.Partitions)
+		return fmt.Errorf("%s: %w: the next one is %s-%d", tp, ErrPartitionOrder, tp.Topic, record.Partitions)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -205,7 +205,7 @@ func (s *Store) DeletePartition(tp TopicPartition) error {
 	case record.Partitions == 1:
 		return s.DeleteTopic(tp.Topic)
 	case tp.Partition != record.Partitions-1:
-		return fmt.Errorf("%s is not the last partition of its topic: %w", tp, ErrPartitionOrder)
+		return fmt.Errorf("%s: %w: the last one is %s-%d", tp, ErrPartitionOrder, tp.Topic, record.Partitions-1)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
