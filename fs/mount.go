@@ -56,6 +56,7 @@ type Mount struct {
 	point   string
 	started time.Time
 	server  *fuse.Server
+	root    *rootNode
 	// noPassthrough are log directories on file systems that the kernel can't
 	// stack under FUSE.
 	noPassthrough map[string]bool
@@ -78,7 +79,8 @@ func New(store *logstore.Store, mountPoint string, opts Options) (*Mount, error)
 	for _, dir := range store.LogDirs() {
 		m.noPassthrough[dir] = stacked(dir)
 	}
-	raw := gofs.NewNodeFS(&rootNode{dirNode{node{m: m}}}, &gofs.Options{
+	m.root = &rootNode{dirNode{node{m: m}}}
+	raw := gofs.NewNodeFS(m.root, &gofs.Options{
 		NullPermissions: true, UID: opts.UID, GID: opts.GID,
 	})
 	m.server, err = fuse.NewServer(raw, point, m.mountOptions())

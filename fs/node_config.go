@@ -100,7 +100,8 @@ type configHandle struct {
 	changed bool
 }
 
-// Write takes a piece. It goes behind what came before.
+// Write takes a piece. It goes behind what came before. Where lines end, a bad
+// key or value is refused at once: few programs look at what close(2) says.
 func (h *configHandle) Write(_ context.Context, data []byte, _ int64) (uint32, syscall.Errno) {
 	const most = 1 << 20
 	h.mu.Lock()
@@ -108,13 +109,27 @@ func (h *configHandle) Write(_ context.Context, data []byte, _ int64) (uint32, s
 	if len(h.text)+len(data) > most {
 		return 0, syscall.EFBIG
 	}
-	h.text = append(h.text, data...)
-	h.changed = true
+	text := append(h.text[:len(h.text):len(h.text)], data...)
+	if text[len(text)-1] == '\n' {
+		if _, err := parseConfig(text); err != nil {
+			return 0, h.n.m.errno("configure topic", h.n.topic, err)
+		}
+	}
+	h.text, h.changed = text, true
 	return uint32(len(data)), 0
 }
 
-// Flush makes what was written the topic's configuration. A bad key or value
-// is the error of close(2), and changes nothing.
+// parseConfig decodes and checks a topic's configuration.
+func parseConfig(text []byte) (map[string]string, error) {
+	loader := properties.Loader{Encoding: properties.UTF8, DisableExpansion: true}
+	p, err := loader.LoadBytes(text)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", logstore.ErrInvalidConfig, err)
+	}
+	return p.Map(), logstore.ValidateTopicConfig(p.Map())
+}
+
+// Flush makes what was written the topic's configuration.
 func (h *configHandle) Flush(context.Context) syscall.Errno {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -122,12 +137,9 @@ func (h *configHandle) Flush(context.Context) syscall.Errno {
 		return 0
 	}
 	h.changed = false
-	loader := properties.Loader{Encoding: properties.UTF8, DisableExpansion: true}
-	p, err := loader.LoadBytes(h.text)
-	if err != nil {
-		err = fmt.Errorf("%w: %w", logstore.ErrInvalidConfig, err)
-	} else {
-		err = h.n.m.store.AlterTopic(h.n.topic, p.Map())
+	config, err := parseConfig(h.text)
+	if err == nil {
+		err = h.n.m.store.AlterTopic(h.n.topic, config)
 	}
 	return h.n.m.errno("configure topic", h.n.topic, err)
 }

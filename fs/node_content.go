@@ -53,8 +53,7 @@ type contentHandle struct{ content }
 
 // Read reads it.
 func (h *contentHandle) Read(_ context.Context, b []byte, off int64) (fuse.ReadResult, syscall.Errno) {
-	rest := h.data[min(off, int64(len(h.data))):]
-	return fuse.ReadResultData(rest[:min(len(b), len(rest))]), 0
+	return slice(h.data, b, off), 0
 }
 
 // file makes a small file the answer of a lookup.

@@ -214,8 +214,7 @@ type recordHandle struct{ b []byte }
 
 // Read reads it.
 func (h *recordHandle) Read(_ context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
-	rest := h.b[min(off, int64(len(h.b))):]
-	return fuse.ReadResultData(rest[:min(len(dest), len(rest))]), 0
+	return slice(h.b, dest, off), 0
 }
 
 // spanHandle is a large value that is open: a stretch of its segment's file.
@@ -225,7 +224,7 @@ type spanHandle struct{ v *logstore.Span }
 func (h *spanHandle) Read(_ context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
 	size := min(int64(len(dest)), h.v.Size-off)
 	if size <= 0 {
-		return fuse.ReadResultData(nil), 0
+		return reply{}, 0
 	}
 	if size >= spliceFrom && size <= spliceTo {
 		return fuse.ReadResultFd(uintptr(h.v.Fd()), h.v.Position+off, int(size)), 0
@@ -234,7 +233,7 @@ func (h *spanHandle) Read(_ context.Context, dest []byte, off int64) (fuse.ReadR
 	if n < int(size) {
 		return nil, toErrno(err)
 	}
-	return fuse.ReadResultData(dest[:n]), 0
+	return reply{b: dest[:n]}, 0
 }
 
 // Release closes the file.

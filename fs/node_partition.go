@@ -20,6 +20,18 @@ func newPartitionNode(m *Mount, p *logstore.Partition) *partitionNode {
 	return &partitionNode{dirNode{node{m: m}}, p}
 }
 
+func (n *partitionNode) deleted() bool { return n.p.Deleted() }
+
+// Opendir refuses a deleted partition: the kernel then looks its name up anew.
+func (n *partitionNode) Opendir(context.Context) syscall.Errno { return staleIf(n.p.Deleted()) }
+
+func staleIf(deleted bool) syscall.Errno {
+	if deleted {
+		return syscall.ESTALE
+	}
+	return 0
+}
+
 // id is the identity of one of the partition's own files.
 func (n *partitionNode) id(mode uint32, k kind) gofs.StableAttr { return inode(mode, n.p.ID(), k, 0) }
 
@@ -50,6 +62,9 @@ func (n *partitionNode) Readdir(context.Context) (gofs.DirStream, syscall.Errno)
 
 // Lookup finds an entry of the directory.
 func (n *partitionNode) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*gofs.Inode, syscall.Errno) {
+	if n.p.Deleted() {
+		return nil, syscall.ESTALE
+	}
 	for _, e := range partitionEntries {
 		if e.name == name {
 			return n.lookup(ctx, e.kind, n.id(e.mode, e.kind), out)

@@ -48,6 +48,11 @@ type rawPartitionNode struct {
 	p *logstore.Partition
 }
 
+func (n *rawPartitionNode) deleted() bool { return n.p.Deleted() }
+
+// Opendir refuses a deleted partition, as the partition's own directory does.
+func (n *rawPartitionNode) Opendir(context.Context) syscall.Errno { return staleIf(n.p.Deleted()) }
+
 // rawID is a file's identity by its name: segments are numbers with a suffix.
 // A sealed file is another node than the growing one it was: the kernel reads
 // the one from the disk and asks for the other.
@@ -144,7 +149,7 @@ type rawHandle struct {
 func (h *rawHandle) Read(_ context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
 	size := min(int64(len(dest)), h.r.Size()-off)
 	if size <= 0 {
-		return fuse.ReadResultData(nil), 0
+		return reply{}, 0
 	}
 	if fd := h.r.Fd(); fd >= 0 && size >= spliceFrom && size <= spliceTo {
 		return fuse.ReadResultFd(uintptr(fd), off, int(size)), 0
@@ -153,7 +158,7 @@ func (h *rawHandle) Read(_ context.Context, dest []byte, off int64) (fuse.ReadRe
 	if err != nil && n == 0 {
 		return nil, h.n.m.errno("read", h.n.p.Name()+"/"+h.n.name, err)
 	}
-	return fuse.ReadResultData(dest[:n]), 0
+	return reply{b: dest[:n]}, 0
 }
 
 // Release closes the file.

@@ -104,5 +104,24 @@ func (m *Mount) deletion(name string, remove func() error) syscall.Errno {
 		m.log.Warn("rmdir refused: mount with --allow-delete to delete topics and partitions", "name", name)
 		return syscall.EPERM
 	}
-	return m.errno("rmdir", name, remove())
+	errno := m.errno("rmdir", name, remove())
+	go m.forgetDeleted()
+	return errno
+}
+
+// forgetDeleted makes the kernel forget the directories of partitions that are
+// gone, wherever it has them. The kernel waits for the answer of the rmdir
+// with a directory locked, so this may not run within.
+func (m *Mount) forgetDeleted() {
+	for _, dir := range []*gofs.Inode{m.root.EmbeddedInode(), m.root.GetChild(nameRaw), m.root.GetChild(nameTopics)} {
+		if dir == nil {
+			continue
+		}
+		for name, child := range dir.Children() {
+			p, ok := child.Operations().(interface{ deleted() bool })
+			if ok && p.deleted() {
+				dir.NotifyEntry(name) // ENOENT says that the kernel has forgotten it already
+			}
+		}
+	}
 }

@@ -72,6 +72,14 @@ type topicNode struct {
 
 const nameConfig = "config"
 
+func (n *topicNode) deleted() bool {
+	_, err := n.m.store.Topic(n.topic)
+	return err != nil
+}
+
+// Opendir refuses a deleted topic, as a partition's directory does.
+func (n *topicNode) Opendir(context.Context) syscall.Errno { return staleIf(n.deleted()) }
+
 // Lookup finds an entry.
 func (n *topicNode) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*gofs.Inode, syscall.Errno) {
 	switch name {

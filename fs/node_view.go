@@ -67,7 +67,7 @@ func (h *viewHandle) Read(_ context.Context, dest []byte, off int64) (fuse.ReadR
 	if err != nil {
 		return nil, h.n.m.errno("read view", h.n.p.Name(), err)
 	}
-	return textResult{b}, 0
+	return reply{b.B, b.Release}, 0
 }
 
 // Release closes the view.
@@ -75,17 +75,3 @@ func (h *viewHandle) Release(context.Context) syscall.Errno {
 	h.r.Close()
 	return 0
 }
-
-// textResult is a reply that is given back once it is on its way.
-type textResult struct{ b *logstore.Bytes }
-
-var _ fuse.ReadResult = textResult{}
-
-// Bytes is the reply.
-func (r textResult) Bytes([]byte) ([]byte, fuse.Status) { return r.b.B, fuse.OK }
-
-// Size is its length in bytes.
-func (r textResult) Size() int { return len(r.b.B) }
-
-// Done gives the buffer back.
-func (r textResult) Done() { r.b.Release() }
