@@ -70,6 +70,10 @@ func mountAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	// From here on a signal ends us in order, as soon as there is a mount to end.
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	defer signal.Stop(signals)
 	store, err := logstore.Open(dirs, logstore.Options{
 		Log: log, Config: config, ReadOnly: c.Bool("read-only"), SkipCorrupt: c.String("on-corrupt") == "skip",
 	})
@@ -80,7 +84,7 @@ func mountAction(c *cli.Context) error {
 	if err != nil {
 		return errors.Join(err, store.Close())
 	}
-	return serve(m, store, log, c.App.ErrWriter)
+	return serve(m, store, signals, log, c.App.ErrWriter)
 }
 
 func mountOptions(c *cli.Context, log *slog.Logger) (fs.Options, error) {
@@ -115,10 +119,7 @@ func hint(err error) error {
 }
 
 // serve answers until the mount ends, and then closes the store.
-func serve(m *fs.Mount, store *logstore.Store, log *slog.Logger, stderr io.Writer) error {
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
-	defer signal.Stop(signals)
+func serve(m *fs.Mount, store *logstore.Store, signals <-chan os.Signal, log *slog.Logger, stderr io.Writer) error {
 	mode := "read-only"
 	if store.Writable() {
 		mode = "writable"
