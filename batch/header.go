@@ -129,3 +129,11 @@ func SetLogAppendTime(b []byte, ms int64) {
 	be.PutUint64(b[offsetMaxTimestamp:], uint64(ms))
 	be.PutUint32(b[offsetCRC:], crc32.Checksum(b[offsetAttributes:], castagnoli))
 }
+
+// SetLastOffsetDelta makes the batch that b is span more offsets than it has
+// records, as compaction leaves it, and its checksum right again.
+func SetLastOffsetDelta(b []byte, delta int32) {
+	be := binary.BigEndian
+	be.PutUint32(b[offsetLastOffsetDelta:], uint32(delta))
+	be.PutUint32(b[offsetCRC:], crc32.Checksum(b[offsetAttributes:], castagnoli))
+}

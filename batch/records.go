@@ -45,6 +45,14 @@ type RecordHeader struct {
 // Size is the length of the records in bytes, decompressed.
 func (rs *Records) Size() int { return len(rs.b) }
 
+// Clone returns records of their own bytes, valid for ever, at the first one.
+func (rs *Records) Clone() Records {
+	c := *rs
+	c.b = append([]byte(nil), rs.b...)
+	c.Reset()
+	return c
+}
+
 // Reset goes back to the first record.
 func (rs *Records) Reset() { rs.at, rs.seen, rs.last, rs.err = 0, 0, -1, nil }
 

@@ -55,8 +55,8 @@ func inode(mode uint32, partition uint32, k kind, n int64) gofs.StableAttr {
 // How long the kernel may believe what it was told. Names of directories hold
 // for a moment; sizes of what grows not at all.
 const (
-	nameTimeout = time.Second
-	noTimeout   = 0
+	nameTimeout   = time.Second
+	recordTimeout = time.Hour // a record does not change; its name is not kept
 )
 
 // optimalIO is what stat advises programs to read and write at a time: cat

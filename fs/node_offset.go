@@ -55,6 +55,7 @@ func (n *offsetsNode) Lookup(ctx context.Context, name string, out *fuse.EntryOu
 	if errno := r.attr(&out.Attr); errno != 0 {
 		return nil, errno
 	}
+	out.SetAttrTimeout(recordTimeout)
 	return n.NewInode(ctx, r, inode(syscall.S_IFREG, n.p.ID(), k, offset)), 0
 }
 
@@ -138,6 +139,7 @@ type recordNode struct {
 
 // Getattr shows the record.
 func (n *recordNode) Getattr(_ context.Context, _ gofs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+	out.SetTimeout(recordTimeout)
 	return n.attr(&out.Attr)
 }
 

@@ -9,10 +9,13 @@ import (
 	"klogfs/batch"
 )
 
-// batchBytes is the length at which a batch of lines is ended, in bytes before
-// compression. Small batches make a record by offset cheap to find, large ones
-// compress well; a batch of this size does both.
-const batchBytes = 64 << 10
+// The lengths at which a batch of lines is ended, in bytes before compression:
+// small, since a record by offset is found by reading its whole batch (and as
+// Kafka's producer does, batch.size), or larger where it is to compress well.
+const (
+	batchBytes           = 16 << 10
+	compressedBatchBytes = 64 << 10
+)
 
 // LineWriter produces to a partition: each line that is written to it becomes
 // a record's value. It keeps the unfinished line between writes. It is not
@@ -145,7 +148,11 @@ func (e *encoder) release() {
 func (e *encoder) begin(c *Config) {
 	e.data, e.batches, e.consumed = e.data[:0], e.batches[:0], e.consumed[:0]
 	e.opts = batch.BuilderOptions{Codec: c.Compression, Level: c.compressionLevel()}
-	e.limit = int(min(batchBytes, c.MaxMessageBytes, c.SegmentBytes))
+	e.limit = batchBytes
+	if c.Compression != batch.CodecNone {
+		e.limit = compressedBatchBytes
+	}
+	e.limit = int(min(int64(e.limit), c.MaxMessageBytes, c.SegmentBytes))
 	e.now, e.open = time.Now().UnixMilli(), false
 	e.most = int(min(c.MaxMessageBytes, c.SegmentBytes))
 }

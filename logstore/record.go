@@ -55,8 +55,30 @@ func (d *decoding) release() {
 	decodings.Put(d)
 }
 
+// batchPlace names a batch of a store.
+type batchPlace struct {
+	seg *segment
+	pos int64
+}
+
 // read reads and decodes the batch at a position and checks it as a whole.
+// Compressed ones are kept for a while: who looks a record up reads it next.
 func (d *decoding) read(s *segment, pos int64, size int) error {
+	place := batchPlace{s, pos}
+	if recs, ok := s.p.store.decoded.get(place); ok {
+		d.recs = recs
+		return nil
+	}
+	if err := d.decode(s, pos, size); err != nil {
+		return err
+	}
+	if d.recs.Header.Attributes.Codec() != batch.CodecNone {
+		s.p.store.decoded.add(place, d.recs.Clone(), int64(d.recs.Size()))
+	}
+	return nil
+}
+
+func (d *decoding) decode(s *segment, pos int64, size int) error {
 	if cap(d.buf) < size {
 		d.buf = make([]byte, size)
 	}

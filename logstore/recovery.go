@@ -254,7 +254,10 @@ func (p *Partition) openTail(s *segment, trust bool) error {
 			return err
 		}
 	}
+	// Everything from here on is to be found anew.
 	s.size.Store(pos)
+	s.next.Store(s.base)
+	s.sealed.Store(false)
 	s.startBuilder(b, 0)
 	_, err = s.extend(info.Size)
 	return err

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"klogfs/batch"
 	"klogfs/internal/disk"
 )
 
@@ -37,6 +38,9 @@ type Options struct {
 	MaxOpenFiles int
 	// IndexMemory bounds the indexes kept in memory, in bytes, 0 for 32 MiB.
 	IndexMemory int64
+	// DecodedMemory bounds the decompressed batches kept in memory, in bytes,
+	// 0 for 8 MiB.
+	DecodedMemory int64
 }
 
 // Store is a set of topic-partitions in one or several log directories. All
@@ -47,6 +51,7 @@ type Store struct {
 	dirs    []*logDir
 	handles *handleCache
 	indexes *sizedCache[*segment, *segmentIndexes]
+	decoded *sizedCache[batchPlace, batch.Records]
 	closed  atomic.Bool
 	nextID  atomic.Uint32
 
@@ -112,10 +117,14 @@ func newStore(opts Options) *Store {
 	if opts.IndexMemory == 0 {
 		opts.IndexMemory = 32 << 20
 	}
+	if opts.DecodedMemory == 0 {
+		opts.DecodedMemory = 8 << 20
+	}
 	return &Store{
 		opts: opts, log: opts.Log,
 		handles:    newHandleCache(opts.Disk, opts.MaxOpenFiles),
 		indexes:    newSizedCache[*segment, *segmentIndexes](opts.IndexMemory),
+		decoded:    newSizedCache[batchPlace, batch.Records](opts.DecodedMemory),
 		topics:     map[string]topicRecord{},
 		partitions: map[TopicPartition]*Partition{},
 		flushes:    make(chan *Partition, 64),

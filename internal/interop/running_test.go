@@ -60,7 +60,7 @@ func TestMountOfRunningBroker(t *testing.T) {
 // produce gives lines to topic r, partition 0, in batches of a codec. It is
 // for any goroutine.
 func produce(b *kafkatest.Broker, codec string, text []byte) error {
-	cmd := exec.Command("kcat", "-b", b.Addr(), "-P", "-t", "r", "-p", "0", "-z", codec, "-X", "batch.size=100000")
+	cmd := exec.Command("kcat", "-b", b.Addr(), "-P", "-t", "r", "-p", "0", "-z", codec, "-X", "batch.size=20000")
 	cmd.Stdin = bytes.NewReader(text)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("kcat -P: %w\n%s", err, out)
