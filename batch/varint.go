@@ -106,19 +106,6 @@ func (r *reader) varint() int32 {
 	return unzigzag32(u)
 }
 
-func (r *reader) varlong() int64 {
-	if r.at < len(r.b) && r.b[r.at] < 0x80 {
-		u := uint64(r.b[r.at])
-		r.at++
-		return unzigzag64(u)
-	}
-	u, next := uvarint64(r.b, r.at)
-	if !r.next(next) {
-		return 0
-	}
-	return unzigzag64(u)
-}
-
 // bytes decodes a length and as many bytes; nil for the length −1.
 func (r *reader) bytes() []byte {
 	at := r.at
@@ -136,14 +123,4 @@ func (r *reader) bytes() []byte {
 	b := r.b[r.at : r.at+n : r.at+n]
 	r.at += n
 	return b
-}
-
-// int8 decodes one byte.
-func (r *reader) int8() int8 {
-	if r.at >= len(r.b) {
-		r.fail(r.at, ErrTruncated)
-		return 0
-	}
-	r.at++
-	return int8(r.b[r.at-1])
 }

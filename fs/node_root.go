@@ -2,6 +2,7 @@ package fs
 
 import (
 	"context"
+	"log/slog"
 	"syscall"
 
 	gofs "github.com/hanwen/go-fuse/v2/fs"
@@ -101,7 +102,7 @@ func (m *Mount) deletion(name string, remove func() error) syscall.Errno {
 		return syscall.EROFS
 	}
 	if !m.opts.AllowDelete {
-		m.log.Warn("rmdir refused: mount with --allow-delete to delete topics and partitions", "name", name)
+		m.log.Warn("rmdir refused: mount with --allow-delete to delete topics and partitions", slog.String("name", name))
 		return syscall.EPERM
 	}
 	errno := m.errno("rmdir", name, remove())
@@ -120,7 +121,7 @@ func (m *Mount) forgetDeleted() {
 		for name, child := range dir.Children() {
 			p, ok := child.Operations().(interface{ deleted() bool })
 			if ok && p.deleted() {
-				dir.NotifyEntry(name) // ENOENT says that the kernel has forgotten it already
+				_ = dir.NotifyEntry(name) // ENOENT: the kernel has forgotten it already
 			}
 		}
 	}

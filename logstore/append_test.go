@@ -3,7 +3,6 @@ package logstore
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -14,11 +13,10 @@ import (
 )
 
 func TestAppendAgainstModel(t *testing.T) {
+	root, runs := t.TempDir(), 0
 	rapid.Check(t, func(rt *rapid.T) {
-		dir, err := os.MkdirTemp(t.TempDir(), "log")
-		if err != nil {
-			rt.Fatal(err)
-		}
+		dir := filepath.Join(root, fmt.Sprint(runs))
+		runs++
 		config := map[string]string{
 			"segment.bytes":        fmt.Sprint(rapid.IntRange(2000, 20000).Draw(rt, "segment.bytes")),
 			"index.interval.bytes": fmt.Sprint(rapid.IntRange(0, 5000).Draw(rt, "index.interval.bytes")),

@@ -124,12 +124,12 @@ func readFile(d disk.FS, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, f.Close())
 	}
-	return io.ReadAll(io.NewSectionReader(f, 0, info.Size))
+	b, err := io.ReadAll(io.NewSectionReader(f, 0, info.Size))
+	return b, errors.Join(err, f.Close())
 }
 
 // replaceFile makes content the whole of a file, in one step even when power

@@ -3,7 +3,6 @@ package logstore
 import (
 	"errors"
 	"log/slog"
-	"sort"
 	"sync"
 
 	"klogfs/batch"
@@ -174,19 +173,6 @@ func (s *segment) recordText(f Format, d *decoding, r *batch.Record) int64 {
 		return int64(len(r.Value)) + 1
 	}
 	return int64(len(d.buf)) + 1
-}
-
-// damageIn is the first damage that lies in a stretch of the text, from its
-// first byte to before its end.
-func (s *segment) damageIn(f Format, from, end int64) (textDamage, bool) {
-	t := &s.texts[f]
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	i := sort.Search(len(t.damaged), func(i int) bool { return t.damaged[i].text >= from })
-	if i < len(t.damaged) && t.damaged[i].text < end {
-		return t.damaged[i], true
-	}
-	return textDamage{}, false
 }
 
 // loadText takes the text index from the file beside the log. Without one, or

@@ -84,7 +84,8 @@ java_main() { java -XX:TieredStopAtLevel=1 -Xmx256m -Dorg.slf4j.simpleLogger.def
 
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 
-# A broker with its defaults, its heap that of kafka-server-start.sh.
+# A broker with its defaults but for how soon deleted files go, and the heap of
+# kafka-server-start.sh.
 start_broker() {
 	local port controller
 	port=$(free_port) controller=$(free_port)

@@ -113,6 +113,7 @@ func wrap(f *os.File, err error) (File, error) {
 	return osFile{f}, nil
 }
 
+// Sync makes the content and the size durable.
 func (f osFile) Sync() error {
 	for {
 		err := unix.Fdatasync(f.Fd())
@@ -122,6 +123,7 @@ func (f osFile) Sync() error {
 	}
 }
 
+// Stat describes the open file.
 func (f osFile) Stat() (Info, error) {
 	fi, err := f.File.Stat()
 	if err != nil {
@@ -130,6 +132,7 @@ func (f osFile) Stat() (Info, error) {
 	return describe(fi), nil
 }
 
+// Fd is the descriptor.
 func (f osFile) Fd() int { return int(f.File.Fd()) }
 
 func describe(fi fs.FileInfo) Info {

@@ -247,10 +247,13 @@ func leftNothing(t *testing.T, logDir string) {
 		"meta.properties", "partition.metadata", "bootstrap.checkpoint", "quorum-state", ".kafka_cleanshutdown",
 	}
 	err := filepath.WalkDir(logDir, func(path string, d os.DirEntry, err error) error {
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err != nil {
+			if errors.Is(err, os.ErrNotExist) {
+				err = nil // the broker has removed it meanwhile
+			}
 			return err
 		}
-		if err != nil || d.IsDir() {
+		if d.IsDir() {
 			return nil
 		}
 		for _, suffix := range brokers {

@@ -63,7 +63,7 @@ func (k *Kafka) NewBroker(tb testing.TB, logDir string, props map[string]string)
 	}
 	tb.Cleanup(func() {
 		b.Kill()
-		b.output.Close()
+		_ = b.output.Close() // what it holds was read
 		if tb.Failed() {
 			tb.Logf("the end of the broker's log:\n%s", b.logTail())
 		}
@@ -135,7 +135,7 @@ func freePorts(tb testing.TB, n int) []string {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		defer l.Close()
+		defer func() { _ = l.Close() }() // frees the port
 		addrs = append(addrs, l.Addr().String())
 	}
 	return addrs
@@ -162,7 +162,7 @@ func (b *Broker) Start() {
 	exited := make(chan struct{})
 	b.cmd, b.exited = cmd, exited
 	go func() {
-		cmd.Wait()
+		_ = cmd.Wait() // the log says how it ended
 		close(exited)
 	}()
 	b.waitReady()
@@ -239,7 +239,7 @@ func (b *Broker) Kill() {
 	if b.cmd == nil {
 		return
 	}
-	b.cmd.Process.Kill()
+	_ = b.cmd.Process.Kill() // it may have ended
 	<-b.exited
 	b.cmd = nil
 }

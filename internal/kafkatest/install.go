@@ -104,7 +104,7 @@ func lock(name string) (unlock func(), err error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("lock %s: %w", name, err), f.Close())
 	}
-	return func() { f.Close() }, nil
+	return func() { _ = f.Close() }, nil
 }
 
 // endsWithUs makes a program end when the test process is killed, which runs
