@@ -3,6 +3,7 @@ module klogfs
 go 1.26.8
 
 require (
+	github.com/google/go-cmp v0.6.0
 	github.com/hanwen/go-fuse/v2 v2.12.1
 	github.com/hashicorp/golang-lru/v2 v2.0.7
 	github.com/klauspost/compress v1.20.4
