@@ -231,8 +231,10 @@ func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var want []plain
 		for range rapid.IntRange(1, 20).Draw(t, "records") {
-			r := plain{Timestamp: rapid.SampledFrom([]int64{-1, 0, 1, 1796108196321, 253402300799999}).Draw(t, "time"),
-				Key: nullable(t, "key"), Value: nullable(t, "value")}
+			r := plain{
+				Timestamp: rapid.SampledFrom([]int64{-1, 0, 1, 1796108196321, 253402300799999}).Draw(t, "time"),
+				Key:       nullable(t, "key"), Value: nullable(t, "value"),
+			}
 			for range rapid.IntRange(0, 3).Draw(t, "headers") {
 				r.Headers = append(r.Headers, RecordHeader{Key: append([]byte{}, nullable(t, "name")...), Value: nullable(t, "header")})
 			}

@@ -74,9 +74,21 @@ func (b *Builder) Append(timestamp int64, key, value []byte, headers []RecordHea
 	b.count++
 }
 
-// AppendValue adds a record with a null key and no headers.
+// AppendValue adds a record with a null key and no headers: what Append does,
+// without what it has to ask. A nil value is empty, not null.
 func (b *Builder) AppendValue(timestamp int64, value []byte) {
-	b.Append(timestamp, nil, value, nil)
+	delta := b.note(timestamp)
+	const fixed = 1 + 1 + 1 // attributes, null key, no headers
+	n := fixed + varlongSize(delta) + varintSize(b.count) + varintSize(int32(len(value))) + len(value)
+	dst := appendVarint(b.dst, int32(n))
+	dst = append(dst, 0)
+	dst = appendVarlong(dst, delta)
+	dst = appendVarint(dst, b.count)
+	dst = append(dst, 1) // the length −1
+	dst = appendVarint(dst, int32(len(value)))
+	dst = append(dst, value...)
+	b.dst = append(dst, 0)
+	b.count++
 }
 
 // Finish ends the batch and returns the slice that Begin was given with the

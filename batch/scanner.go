@@ -42,9 +42,11 @@ type Scanner struct {
 	batches bool
 }
 
-// How much is read at a time, in bytes: of headers alone, of whole batches.
+// How much is read at a time, in bytes: of headers alone, where batches are
+// small and where they are large, and of whole batches.
 const (
 	headerRead = 8 << 10
+	loneHeader = 128
 	batchRead  = 256 << 10
 )
 
@@ -82,7 +84,11 @@ func (s *Scanner) Next() bool {
 	if s.err != nil || s.next >= s.end {
 		return false
 	}
-	b, err := s.view(s.next, HeaderSize, headerRead)
+	readSize := headerRead
+	if s.header.Size() > headerRead {
+		readSize = loneHeader // the next header is not near either
+	}
+	b, err := s.view(s.next, HeaderSize, readSize)
 	if err != nil {
 		return s.fail(Unreadable, err)
 	}

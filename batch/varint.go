@@ -1,6 +1,9 @@
 package batch
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math/bits"
+)
 
 // Lengths of the longest encodings, in bytes.
 const (
@@ -46,24 +49,30 @@ func unzigzag32(u uint32) int32 { return int32(u>>1) ^ -int32(u&1) }
 func unzigzag64(u uint64) int64 { return int64(u>>1) ^ -int64(u&1) }
 
 func appendVarint(dst []byte, v int32) []byte {
-	return binary.AppendUvarint(dst, uint64(uint32(v<<1)^uint32(v>>31)))
+	return appendUvarint(dst, uint64(uint32(v<<1)^uint32(v>>31)))
 }
 
 func appendVarlong(dst []byte, v int64) []byte {
-	return binary.AppendUvarint(dst, uint64(v<<1)^uint64(v>>63))
+	return appendUvarint(dst, uint64(v<<1)^uint64(v>>63))
+}
+
+// appendUvarint is binary.AppendUvarint with its usual cases, one byte and
+// two, in the caller's code.
+func appendUvarint(dst []byte, u uint64) []byte {
+	if u < 1<<7 {
+		return append(dst, byte(u))
+	}
+	if u < 1<<14 {
+		return append(dst, byte(u)|0x80, byte(u>>7))
+	}
+	return binary.AppendUvarint(dst, u)
 }
 
 func varintSize(v int32) int { return uvarintSize(uint64(uint32(v<<1) ^ uint32(v>>31))) }
 
 func varlongSize(v int64) int { return uvarintSize(uint64(v<<1) ^ uint64(v>>63)) }
 
-func uvarintSize(u uint64) int {
-	n := 1
-	for ; u >= 0x80; u >>= 7 {
-		n++
-	}
-	return n
-}
+func uvarintSize(u uint64) int { return (bits.Len64(u|1) + 6) / 7 }
 
 // reader decodes the fields of a record. It goes bad once, and is asked at the
 // end: err is the first failure and failed its place.

@@ -74,6 +74,9 @@ func (n *rawPartitionNode) Lookup(ctx context.Context, name string, out *fuse.En
 		return nil, n.m.errno("look up", n.p.Name()+"/"+name, err)
 	}
 	n.m.fileAttr(&out.Attr, f.Size, f.ModTime)
+	if f.Sealed {
+		out.SetAttrTimeout(nameTimeout)
+	}
 	return n.NewInode(ctx, &rawFileNode{node{m: n.m}, n.p, name, f.Sealed}, n.rawID(f)), 0
 }
 

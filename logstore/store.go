@@ -52,6 +52,7 @@ type Store struct {
 	handles *handleCache
 	indexes *sizedCache[*segment, *segmentIndexes]
 	decoded *sizedCache[batchPlace, batch.Records]
+	windows *sizedCache[windowPlace, *timeWindow]
 	closed  atomic.Bool
 	nextID  atomic.Uint32
 
@@ -104,6 +105,9 @@ func Open(dirs []string, opts Options) (*Store, error) {
 	return s, nil
 }
 
+// windowMemory bounds the windows of time indexes kept in memory, in bytes.
+const windowMemory = 4 << 20
+
 func newStore(opts Options) *Store {
 	if opts.Disk == nil {
 		opts.Disk = disk.OS{}
@@ -125,6 +129,7 @@ func newStore(opts Options) *Store {
 		handles:    newHandleCache(opts.Disk, opts.MaxOpenFiles),
 		indexes:    newSizedCache[*segment, *segmentIndexes](opts.IndexMemory),
 		decoded:    newSizedCache[batchPlace, batch.Records](opts.DecodedMemory),
+		windows:    newSizedCache[windowPlace, *timeWindow](windowMemory),
 		topics:     map[string]topicRecord{},
 		partitions: map[TopicPartition]*Partition{},
 		flushes:    make(chan *Partition, 64),
