@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"time"
 
 	"klogfs/batch"
 	"klogfs/index"
@@ -42,7 +43,29 @@ func (p *Partition) appendBatches(data []byte, batches []preparedBatch, now int6
 		data = data[size:]
 		done += n
 	}
+	p.flushSoon()
 	return done, p.flushMessages()
+}
+
+// flushSoon has the records that were just appended made durable within
+// flush.ms.
+func (p *Partition) flushSoon() {
+	ms := p.config.Load().FlushMs
+	if ms > math.MaxInt64/int64(time.Millisecond) || p.flushing {
+		return
+	}
+	p.flushing = true
+	time.AfterFunc(time.Duration(ms)*time.Millisecond, func() {
+		p.mu.Lock()
+		p.flushing = false
+		p.mu.Unlock()
+		if p.store.closed.Load() || p.gone.Load() {
+			return // Close has seen to it, or nobody asks any more
+		}
+		if err := p.Sync(); err != nil {
+			p.log.Error("flush", slog.Any("cause", err))
+		}
+	})
 }
 
 // fit is how many of the batches, and how many bytes, the active segment
@@ -147,7 +170,7 @@ func (p *Partition) noteEpoch(_ *Config, offset int64) error {
 
 // setOffline ends all writing to the partition until it is opened again.
 func (p *Partition) setOffline(cause error) {
-	p.offline = cause
+	p.offline.CompareAndSwap(nil, &cause)
 	p.log.Error("partition is offline", slog.Any("cause", cause))
 }
 

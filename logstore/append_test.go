@@ -8,6 +8,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -281,6 +282,45 @@ func TestSyncMovesTheRecoveryPoint(t *testing.T) {
 	produce(t, p, "d")
 	if err := p.Sync(); err != nil || p.recoveryPoint.Load() != 4 {
 		t.Errorf("after Sync: %d, %v", p.recoveryPoint.Load(), err)
+	}
+}
+
+func TestFlushMs(t *testing.T) {
+	s := openStore(t, t.TempDir(), Options{Config: ServerConfig{"log.flush.interval.ms": "1"}})
+	p := newTopic(t, s, "t", nil)
+	for i := range int64(3) {
+		produce(t, p, "a")
+		for deadline := time.Now().Add(10 * time.Second); p.recoveryPoint.Load() != i+1; time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("record %d is not durable", i)
+			}
+		}
+	}
+}
+
+func TestConfig(t *testing.T) {
+	c := newConfig(ServerConfig{"log.retention.hours": "2", "log.roll.ms": "5", "log.roll.hours": "9", "message.max.bytes": "77"}.inMilliseconds(),
+		map[string]string{"max.message.bytes": "99"})
+	for key, want := range map[string]string{
+		"retention.ms": "7200000", "segment.ms": "5", "max.message.bytes": "99", "segment.bytes": "1073741824",
+		"index.interval.bytes": "4096", "segment.index.bytes": "10485760", "cleanup.policy": "delete", "nope": "",
+	} {
+		if got := c.Get(key); got != want {
+			t.Errorf("%s is %q, want %q", key, got, want)
+		}
+	}
+	for key, value := range map[string]string{
+		"segment.bytes": "x", "segment.bytess": "1", "cleanup.policy": "delete,compost", "min.cleanable.dirty.ratio": "1.1",
+		"preallocate": "yes", "compression.type": "lzma", "retention.ms": "-2", "message.timestamp.type": "createtime",
+	} {
+		if err := ValidateTopicConfig(map[string]string{key: value}); !errors.Is(err, ErrInvalidConfig) {
+			t.Errorf("%s=%s: %v", key, value, err)
+		}
+	}
+	for key, value := range map[string]string{"log.retention.hours": "x", "segment.bytes": "100", "num.partitions": "0"} {
+		if err := ValidateServerConfig(ServerConfig{key: value}); !errors.Is(err, ErrInvalidConfig) {
+			t.Errorf("%s=%s: %v", key, value, err)
+		}
 	}
 }
 

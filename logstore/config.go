@@ -26,6 +26,9 @@ type Config struct {
 	// MaxMessageBytes is max.message.bytes: the largest record batch, in bytes
 	// as it is stored.
 	MaxMessageBytes int64
+	// FlushMs is flush.ms: records are made durable at the latest after as many
+	// milliseconds. The default leaves it to the page cache.
+	FlushMs int64
 	// FlushMessages is flush.messages: records are made durable at the latest
 	// after as many. The default leaves it to the page cache.
 	FlushMessages int64
@@ -77,6 +80,34 @@ var configKeys = []configKey{
 	{"unclean.leader.election.enable", "unclean.leader.election.enable", "false", oneOf("true", "false")},
 }
 
+// coarseKeys are older spellings of some of the store's keys, in larger units
+// of time. The one in milliseconds goes before, and minutes before hours.
+var coarseKeys = []struct {
+	broker, ms string
+	unit       int64
+}{
+	{"log.retention.minutes", "log.retention.ms", 60_000},
+	{"log.retention.hours", "log.retention.ms", 3_600_000},
+	{"log.roll.hours", "log.roll.ms", 3_600_000},
+	{"log.roll.jitter.hours", "log.roll.jitter.ms", 3_600_000},
+}
+
+// inMilliseconds returns the configuration with its coarse keys translated.
+func (c ServerConfig) inMilliseconds() ServerConfig {
+	fine := maps.Clone(c)
+	for _, k := range coarseKeys {
+		n, err := strconv.ParseInt(c[k.broker], 10, 64)
+		if _, ok := fine[k.ms]; ok || err != nil {
+			continue // said more exactly, or not at all
+		}
+		if n > 0 {
+			n *= k.unit
+		}
+		fine[k.ms] = strconv.FormatInt(n, 10)
+	}
+	return fine
+}
+
 // keyNumPartitions is the store's key for how many partitions a topic gets
 // when nobody says.
 const keyNumPartitions = "num.partitions"
@@ -90,6 +121,12 @@ func ValidateServerConfig(c ServerConfig) error {
 	for _, key := range slices.Sorted(maps.Keys(c)) {
 		if key == keyNumPartitions {
 			if err := between(1, math.MaxInt32)(c[key]); err != nil {
+				return fmt.Errorf("%s: %w", key, err)
+			}
+			continue
+		}
+		if isCoarse(key) {
+			if err := between(-1, math.MaxInt32)(c[key]); err != nil {
 				return fmt.Errorf("%s: %w", key, err)
 			}
 			continue
@@ -108,7 +145,16 @@ func ValidateServerConfig(c ServerConfig) error {
 // IsServerKey reports whether a key of Kafka's server.properties is one that a
 // store takes.
 func IsServerKey(key string) bool {
-	return key == keyNumPartitions || slices.ContainsFunc(configKeys, func(k configKey) bool { return k.broker == key })
+	return key == keyNumPartitions || isCoarse(key) || slices.ContainsFunc(configKeys, func(k configKey) bool { return k.broker == key })
+}
+
+func isCoarse(key string) bool {
+	for _, k := range coarseKeys {
+		if k.broker == key {
+			return true
+		}
+	}
+	return false
 }
 
 // ValidateTopicConfig checks the keys and values of a topic's configuration.
@@ -157,6 +203,7 @@ func newConfig(server ServerConfig, topic map[string]string) Config {
 		SegmentIndexBytes:  number("segment.index.bytes"),
 		IndexIntervalBytes: number("index.interval.bytes"),
 		MaxMessageBytes:    number("max.message.bytes"),
+		FlushMs:            number("flush.ms"),
 		FlushMessages:      number("flush.messages"),
 		values:             values,
 	}

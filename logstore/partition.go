@@ -35,9 +35,12 @@ type Partition struct {
 
 	// mu orders appends, rolls and whatever else changes the log.
 	mu        sync.Mutex
-	offline   error // why the log takes no more writes
 	epochs    []epochEntry
 	unflushed int64 // records since the last sync
+	flushing  bool  // whether flush.ms is running
+
+	// offline is why the log takes no more writes.
+	offline atomic.Pointer[error]
 
 	// syncing is held by who makes the log durable, for all who wait.
 	syncing       sync.Mutex
@@ -136,8 +139,9 @@ func (p *Partition) writable() error {
 		return fmt.Errorf("%s: %w", p.Name(), ErrReadOnly)
 	case p.store.closed.Load():
 		return ErrClosed
-	case p.offline != nil:
-		return fmt.Errorf("%s: %w: %w", p.Name(), ErrOffline, p.offline)
+	}
+	if cause := p.offline.Load(); cause != nil {
+		return fmt.Errorf("%s: %w: %w", p.Name(), ErrOffline, *cause)
 	}
 	return nil
 }
@@ -147,7 +151,7 @@ func (p *Partition) close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var errs []error
-	if p.own && !p.gone.Load() && p.offline == nil {
+	if p.own && !p.gone.Load() && p.offline.Load() == nil {
 		s := p.active()
 		errs = append(errs, s.finishIndexes(), p.syncLocked(), s.saveText())
 	}

@@ -44,8 +44,8 @@ func (p *Partition) Status() PartitionStatus {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	st.LeaderEpoch = p.leaderEpoch()
-	if p.offline != nil {
-		st.Offline = p.offline.Error()
+	if cause := p.offline.Load(); cause != nil {
+		st.Offline = (*cause).Error()
 	}
 	return st
 }

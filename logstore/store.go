@@ -86,6 +86,7 @@ func Open(dirs []string, opts Options) (*Store, error) {
 	if err := ValidateServerConfig(opts.Config); err != nil {
 		return nil, err
 	}
+	opts.Config = opts.Config.inMilliseconds()
 	s := newStore(opts)
 	for _, dir := range dirs {
 		d, err := s.openDir(dir)
