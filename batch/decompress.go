@@ -19,6 +19,8 @@ type decompressors struct {
 	gzip *gzip.Reader
 	lz4  *lz4.Reader
 	zstd *zstd.Decoder
+
+	zstdMemory uint64 // the limit that zstd was made with
 }
 
 // decompress appends the bytes of src, decompressed, to dst. ErrTooLarge is
@@ -44,9 +46,7 @@ func (d *decompressors) decompress(c Codec, dst, src []byte, limit int) ([]byte,
 		d.lz4.Reset(&d.in)
 		dst, err = readAll(dst, d.lz4, limit)
 	case CodecZstd:
-		if err = d.resetZstd(); err == nil {
-			dst, err = readAll(dst, d.zstd, limit)
-		}
+		dst, err = d.appendZstd(dst, src, limit)
 	case CodecNone:
 		return append(dst, src...), nil
 	default:
@@ -58,22 +58,34 @@ func (d *decompressors) decompress(c Codec, dst, src []byte, limit int) ([]byte,
 	return dst, err
 }
 
-// maxZstdWindow is the largest window that a frame may ask for, in bytes: what
-// Kafka's zstd library takes by default.
-const maxZstdWindow = 128 << 20
+// Bounds of the window that a zstd frame may ask for, in bytes: the largest is
+// what Kafka's zstd library takes by default; up to the least (RFC 8878,
+// section 3.1.1.1.2) it is taken however low the limit is.
+const (
+	maxZstdWindow   = 128 << 20
+	leastZstdWindow = 8 << 20
+)
 
-// resetZstd readies the zstd decoder for the input. A stream decoder takes
-// several frames and frames without a content size, and stops where told.
-func (d *decompressors) resetZstd() error {
-	if d.zstd == nil {
-		var err error
-		d.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1),
+// appendZstd takes several frames, and frames without a content size. What is
+// decompressed is its own window: a frame that asks for a large one and holds
+// little makes nothing be allocated, which a stream decoder would.
+func (d *decompressors) appendZstd(dst, src []byte, limit int) ([]byte, error) {
+	if memory := uint64(max(limit, leastZstdWindow)); d.zstd == nil || d.zstdMemory != memory {
+		z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(memory),
 			zstd.WithDecoderMaxWindow(maxZstdWindow), zstd.WithDecoderLowmem(true), zstd.IgnoreChecksum(true))
 		if err != nil {
-			return err
+			return dst, err
 		}
+		d.zstd, d.zstdMemory = z, memory
 	}
-	return d.zstd.Reset(&d.in)
+	out, err := d.zstd.DecodeAll(src, dst)
+	if errors.Is(err, zstd.ErrDecoderSizeExceeded) || err == nil && len(out)-len(dst) > limit {
+		return dst, ErrTooLarge
+	}
+	if err != nil {
+		return dst, err
+	}
+	return out, nil
 }
 
 // readAll appends what r gives to dst, which grows as it comes.

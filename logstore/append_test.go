@@ -3,6 +3,7 @@ package logstore
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -260,6 +261,9 @@ func TestFailedSyncTakesThePartitionOffline(t *testing.T) {
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, cleanShutdownFile)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the stop was told to be clean: %v", err)
 	}
 	s = openStore(t, dir, Options{})
 	produce(t, partition(t, s, "t-0"), "two")

@@ -256,12 +256,24 @@ func (s *Store) Close() error {
 	if s.Writable() {
 		for _, d := range s.dirs {
 			err = errors.Join(err, s.writeCheckpoints(d))
-			if err == nil {
+			if err == nil && s.allOnline() {
 				err = s.writeCleanShutdown(d)
 			}
 		}
 	}
 	return errors.Join(err, s.unlock())
+}
+
+// allOnline reports whether what the partitions have on disk is known.
+func (s *Store) allOnline() bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, p := range s.partitions {
+		if p.offline.Load() != nil {
+			return false
+		}
+	}
+	return true
 }
 
 func (s *Store) unlock() error {
