@@ -5,46 +5,7 @@
 #   examples/quickstart.sh --stay    stays mounted until Ctrl-C, to try more
 set -euo pipefail
 
-# --- a klogfs, a store and a mount, which go again when the script ends ------
-work=$(mktemp -d "${TMPDIR:-/tmp}/klogfs-example.XXXXXX")
-mnt=$work/mnt
-daemon=''
-cleanup() {
-	local status=$?
-	trap '' INT TERM
-	trap - EXIT
-	if [ -n "$daemon" ]; then
-		kill "$daemon" 2>/dev/null || true
-		wait "$daemon" 2>/dev/null || true
-	fi
-	if mountpoint -q "$mnt"; then
-		echo "$mnt is still mounted, and left" >&2
-	else
-		rm -rf "$work"
-	fi
-	exit "$status"
-}
-trap cleanup EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
-
-klogfs=$(command -v klogfs || true)
-if [ -z "$klogfs" ]; then
-	klogfs=$work/klogfs
-	(cd "$(dirname "$0")/.." && CGO_ENABLED=0 go build -o "$klogfs" .)
-fi
-
-mkdir "$mnt"
-# With job control the daemon is a process group of its own, so that a Ctrl-C
-# reaches this script first, which then ends it in order.
-set -m
-"$klogfs" mount --log-level warn "$work/data" "$mnt" 2>"$work/log" &
-daemon=$!
-set +m
-until mountpoint -q "$mnt"; do
-	kill -0 "$daemon" 2>/dev/null || { cat "$work/log" >&2; exit 1; }
-	sleep 0.05
-done
+. "$(dirname "$0")/common.sh"
 
 # --- the example -------------------------------------------------------------
 run() { echo "\$ $*"; (cd "$mnt" && bash -c "$*"); echo; }
