@@ -50,3 +50,11 @@ func (d *Decoder) Decode(b []byte, rs *Records) error {
 	}
 	return nil
 }
+
+// Trim lets go of the decoder's buffer when it is larger than most bytes. What
+// was decoded last is not valid after it.
+func (d *Decoder) Trim(most int) {
+	if cap(d.buf) > most {
+		d.buf = nil
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -241,47 +240,4 @@ func TestTextRoundTrip(t *testing.T) {
 			t.Errorf("another log: %v", err)
 		}
 	}
-}
-
-// FuzzParse takes any bytes as each of the files: entries rise and lie within,
-// and every search ends.
-func FuzzParse(f *testing.F) {
-	root := fixture.Unpack(f, "logs")
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, "index") {
-			return err
-		}
-		b, err := os.ReadFile(path)
-		f.Add(b, int64(5))
-		return err
-	})
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Fuzz(func(t *testing.T, b []byte, target int64) {
-		o := index.ParseOffsets(b)
-		for i := 1; i < o.Len(); i++ {
-			if o.At(i).RelativeOffset <= o.At(i-1).RelativeOffset || o.At(i).Position <= o.At(i-1).Position {
-				t.Fatal("offsets do not rise")
-			}
-		}
-		if i := o.Search(target); i >= 0 && int64(o.At(i).RelativeOffset) > target {
-			t.Fatal("found an entry behind the target")
-		}
-		ts := index.ParseTimes(b)
-		for i := 1; i < ts.Len(); i++ {
-			if ts.At(i).Timestamp <= ts.At(i-1).Timestamp {
-				t.Fatal("times do not rise")
-			}
-		}
-		if i := ts.Search(target); i >= 0 && ts.At(i).Timestamp >= target {
-			t.Fatal("found an entry at or behind the target")
-		}
-		if len(o) > len(b) || len(ts) > len(b) {
-			t.Fatal("entries past the file")
-		}
-		if text, err := index.ParseText(b, 1, target, target); err == nil {
-			text.Search(target)
-		}
-	})
 }

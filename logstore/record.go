@@ -52,6 +52,8 @@ func (d *decoding) release() {
 	if cap(d.buf) > keptBuffer {
 		d.buf = nil
 	}
+	d.dec.Trim(keptBuffer)
+	d.recs = batch.Records{}
 	decodings.Put(d)
 }
 
