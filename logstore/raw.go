@@ -211,9 +211,13 @@ func (r *RawReader) ReadAt(b []byte, off int64) (int, error) {
 
 // Close ends the reader.
 func (r *RawReader) Close() {
-	if r.open != nil {
-		r.handle.release()
-		r.open = nil
+	if r.open == nil {
+		return
+	}
+	r.open = nil
+	r.handle.release()
+	if r.handle != r.file.seg.log {
+		_ = r.handle.retire(ErrClosed) // it was ours alone, and only read
 	}
 }
 
