@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"bytes"
 	"encoding/binary"
 	"hash/crc32"
 )
@@ -74,21 +75,49 @@ func (b *Builder) Append(timestamp int64, key, value []byte, headers []RecordHea
 	b.count++
 }
 
-// AppendValue adds a record with a null key and no headers: what Append does,
-// without what it has to ask. A nil value is empty, not null.
+// AppendValue adds a record with a null key and no headers. A nil value is
+// empty, not null.
 func (b *Builder) AppendValue(timestamp int64, value []byte) {
 	delta := b.note(timestamp)
+	b.dst = appendValue(b.dst, delta, b.count, value)
+	b.count++
+}
+
+// appendValue encodes a record with a null key and no headers.
+func appendValue(dst []byte, delta int64, count int32, value []byte) []byte {
 	const fixed = 1 + 1 + 1 // attributes, null key, no headers
-	n := fixed + varlongSize(delta) + varintSize(b.count) + varintSize(int32(len(value))) + len(value)
-	dst := appendVarint(b.dst, int32(n))
+	n := fixed + varlongSize(delta) + varintSize(count) + varintSize(int32(len(value))) + len(value)
+	dst = appendVarint(dst, int32(n))
 	dst = append(dst, 0)
 	dst = appendVarlong(dst, delta)
-	dst = appendVarint(dst, b.count)
+	dst = appendVarint(dst, count)
 	dst = append(dst, 1) // the length −1
 	dst = appendVarint(dst, int32(len(value)))
 	dst = append(dst, value...)
-	b.dst = append(dst, 0)
-	b.count++
+	return append(dst, 0)
+}
+
+// mostOverhead is how many bytes a record of appendValue takes beside its
+// value, at most.
+const mostOverhead = 3 + 2*maxVarint + maxVarint + maxVarlong
+
+// AppendLines adds a record, as AppendValue does, of each line of lines, each
+// of which a newline ends, while the batch stays within most bytes; the first
+// record goes in whatever its size. It returns how many bytes of lines it took.
+func (b *Builder) AppendLines(timestamp int64, lines []byte, most int) int {
+	dst, count, at := b.dst, b.count, 0
+	for at < len(lines) {
+		n := bytes.IndexByte(lines[at:], '\n')
+		if n < 0 || count > 0 && len(dst)-b.start+n+mostOverhead > most {
+			break
+		}
+		b.count = count
+		dst = appendValue(dst, b.note(timestamp), count, lines[at:at+n])
+		count++
+		at += n + 1
+	}
+	b.dst, b.count = dst, count
+	return at
 }
 
 // Finish ends the batch and returns the slice that Begin was given with the

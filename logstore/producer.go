@@ -113,17 +113,18 @@ func (w *LineWriter) append(lines []byte) (int, error) {
 	e := encoders.Get().(*encoder)
 	defer e.release()
 	e.begin(w.p.config.Load())
+	begun := 0
 	if len(w.pending) > 0 {
 		i := bytes.IndexByte(lines, '\n')
 		first := append(w.pending, lines[:i]...)
-		if err := e.add(first, i+1); err != nil {
-			w.pending = nil
-			return 0, w.refused(err)
+		e.add(first, i+1)
+		if e.opts.Codec == batch.CodecNone && e.builder.Len() > e.most {
+			w.pending = nil // no end would make a record of it
+			return 0, w.refused(e.tooLarge(e.builder.Len()))
 		}
-		if err := e.addLines(lines, i+1); err != nil {
-			return 0, w.refused(err)
-		}
-	} else if err := e.addLines(lines, 0); err != nil {
+		begun = i + 1
+	}
+	if err := e.addLines(lines, begun); err != nil {
 		return 0, w.refused(err)
 	}
 	done, err := w.p.appendBatches(e.data, e.batches, e.now)
@@ -160,32 +161,43 @@ func (e *encoder) begin(c *Config) {
 // addLines adds the lines of b from a place on.
 func (e *encoder) addLines(b []byte, at int) error {
 	for at < len(b) {
-		n := bytes.IndexByte(b[at:], '\n')
-		if err := e.add(b[at:at+n], at+n+1); err != nil {
-			return err
+		e.start()
+		n := e.builder.AppendLines(e.now, b[at:], e.limit)
+		if n == 0 {
+			if err := e.end(); err != nil {
+				return err
+			}
+			continue
 		}
-		at += n + 1
+		at += n
+		e.added(n, at)
 	}
 	return e.end()
 }
 
-// add adds one record; end is the place in the input after it.
-func (e *encoder) add(value []byte, end int) error {
-	const mostOverhead = 24 // of a record without key and headers
-	if e.open && e.builder.Len()+len(value)+mostOverhead > e.limit {
-		if err := e.end(); err != nil {
-			return err
-		}
-	}
-	if !e.open {
-		e.builder.Begin(e.data, e.opts)
-		e.consumed = append(e.consumed, 0)
-		e.open, e.text = true, 0
-	}
+// add adds one record as the first of a batch; end is the place in the input
+// after it.
+func (e *encoder) add(value []byte, end int) {
+	e.start()
 	e.builder.AppendValue(e.now, value)
-	e.text += int64(len(value)) + 1
+	e.added(len(value)+1, end)
+}
+
+// start begins a batch, unless one is open.
+func (e *encoder) start() {
+	if e.open {
+		return
+	}
+	e.builder.Begin(e.data, e.opts)
+	e.consumed = append(e.consumed, 0)
+	e.open, e.text = true, 0
+}
+
+// added takes note of records: their length as text, and the place in the
+// input after them.
+func (e *encoder) added(text, end int) {
+	e.text += int64(text)
 	e.consumed[len(e.consumed)-1] = end
-	return nil
 }
 
 // end ends the batch that is open.
@@ -201,8 +213,12 @@ func (e *encoder) end() error {
 	}
 	size := len(e.data) - start
 	if size > e.most {
-		return fmt.Errorf("record batch of %d bytes is over the limit of %d: %w", size, e.most, ErrTooLarge)
+		return e.tooLarge(size)
 	}
 	e.batches = append(e.batches, preparedBatch{size: size, text: e.text, records: int64(records)})
 	return nil
+}
+
+func (e *encoder) tooLarge(size int) error {
+	return fmt.Errorf("record batch of %d bytes is over the limit of %d: %w", size, e.most, ErrTooLarge)
 }
