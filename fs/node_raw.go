@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"syscall"
+	"time"
 
 	gofs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -73,11 +74,17 @@ func (n *rawPartitionNode) Lookup(ctx context.Context, name string, out *fuse.En
 	if err != nil {
 		return nil, n.m.errno("look up", n.p.Name()+"/"+name, err)
 	}
-	n.m.fileAttr(&out.Attr, f.Size, f.ModTime)
+	n.m.rawAttr(&out.Attr, f.Size, f.ModTime)
 	if f.Sealed {
 		out.SetAttrTimeout(nameTimeout)
 	}
 	return n.NewInode(ctx, &rawFileNode{node{m: n.m}, n.p, name, f.Sealed}, n.rawID(f)), 0
+}
+
+// rawAttr fills in what stat shows of a raw file.
+func (m *Mount) rawAttr(a *fuse.Attr, size int64, modified time.Time) {
+	m.fileAttr(a, size, modified)
+	a.Blksize = optimalIO
 }
 
 // Readdir lists the files.
@@ -107,14 +114,14 @@ type rawFileNode struct {
 // Getattr shows the file as it is now.
 func (n *rawFileNode) Getattr(_ context.Context, f gofs.FileHandle, out *fuse.AttrOut) syscall.Errno {
 	if h, ok := f.(*rawHandle); ok {
-		n.m.fileAttr(&out.Attr, h.r.Size(), h.r.ModTime())
+		n.m.rawAttr(&out.Attr, h.r.Size(), h.r.ModTime())
 		return 0
 	}
 	file, err := n.p.RawFile(n.name)
 	if err != nil {
 		return n.m.errno("stat", n.p.Name()+"/"+n.name, err)
 	}
-	n.m.fileAttr(&out.Attr, file.Size, file.ModTime)
+	n.m.rawAttr(&out.Attr, file.Size, file.ModTime)
 	return 0
 }
 
