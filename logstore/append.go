@@ -59,10 +59,10 @@ func (p *Partition) flushSoon() {
 		p.mu.Lock()
 		p.flushing = false
 		p.mu.Unlock()
-		if p.store.closed.Load() || p.gone.Load() {
-			return // Close has seen to it, or nobody asks any more
+		if p.store.closed.Load() {
+			return // Close sees to it
 		}
-		if err := p.Sync(); err != nil {
+		if err := p.Sync(); err != nil && !errors.Is(err, ErrDeleted) {
 			p.log.Error("flush", slog.Any("cause", err))
 		}
 	})
@@ -107,7 +107,7 @@ func (p *Partition) write(data []byte, batches []preparedBatch, now int64) error
 		}
 		return fmt.Errorf("append to %s: %w", s.path(suffixLog), err)
 	}
-	if err := p.noteEpoch(p.config.Load(), p.end.Load()); err != nil {
+	if err := p.noteEpoch(p.end.Load()); err != nil {
 		p.log.Warn("leader epoch checkpoint not written, it follows from the log", slog.Any("cause", err))
 	}
 	p.publish(s, data, batches, pos)
@@ -160,7 +160,7 @@ func (p *Partition) leaderEpoch() int32 {
 }
 
 // noteEpoch writes the first epoch of a log down when its first record comes.
-func (p *Partition) noteEpoch(_ *Config, offset int64) error {
+func (p *Partition) noteEpoch(offset int64) error {
 	if len(p.epochs) > 0 {
 		return nil
 	}
@@ -182,6 +182,8 @@ func (p *Partition) flushMessages() error {
 }
 
 // Sync makes every record that was appended before the call durable.
+// ErrOffline is returned after a sync that failed: what it lost can't be synced
+// by another; ErrDeleted when the partition is gone.
 func (p *Partition) Sync() error {
 	if !p.own {
 		return nil
@@ -189,6 +191,9 @@ func (p *Partition) Sync() error {
 	want := p.end.Load()
 	p.syncing.Lock()
 	defer p.syncing.Unlock()
+	if err := p.usable(); err != nil {
+		return err
+	}
 	if p.recoveryPoint.Load() >= want {
 		return nil // another writer's sync took ours along
 	}
@@ -197,9 +202,12 @@ func (p *Partition) Sync() error {
 
 // syncLocked is Sync for who holds mu.
 func (p *Partition) syncLocked() error {
-	p.unflushed = 0
 	p.syncing.Lock()
 	defer p.syncing.Unlock()
+	if err := p.usable(); err != nil {
+		return err
+	}
+	p.unflushed = 0
 	return p.syncSegments()
 }
 

@@ -11,6 +11,9 @@ var (
 	// ErrLocked is returned when another process, klogfs or a broker, holds
 	// the lock of a log directory.
 	ErrLocked = disk.ErrLocked
+	// ErrMissingDir is returned when a store is opened without one of its log
+	// directories.
+	ErrMissingDir = errors.New("log directory is missing")
 	// ErrNotLogDir is returned when a directory is neither empty nor a log
 	// directory of any kind.
 	ErrNotLogDir = errors.New("not a log directory")

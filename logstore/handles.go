@@ -2,7 +2,6 @@ package logstore
 
 import (
 	"container/list"
-	"errors"
 	"sync"
 
 	"klogfs/internal/disk"
@@ -57,7 +56,7 @@ func (h *handle) acquire() (disk.File, error) {
 	}
 	open := h.cache.fs.Open
 	if h.write {
-		open = h.cache.fs.Create
+		open = h.cache.fs.Edit
 	}
 	f, err := open(h.path)
 	if err != nil {
@@ -68,7 +67,8 @@ func (h *handle) acquire() (disk.File, error) {
 	h.cache.open++
 	evicted := h.cache.evict()
 	h.cache.mu.Unlock()
-	return f, closeAll(evicted)
+	closeAll(evicted)
+	return f, nil
 }
 
 func (h *handle) grab() (disk.File, error) {
@@ -102,9 +102,7 @@ func (h *handle) release() {
 		}
 	}
 	h.cache.mu.Unlock()
-	// What was written is in the page cache, and a file that only was read
-	// has nothing to lose: closing can't fail in a way that matters here.
-	_ = closeAll(evicted)
+	closeAll(evicted)
 }
 
 // retire closes the file as soon as nobody uses it; acquire returns cause from
@@ -141,10 +139,11 @@ func (c *handleCache) drop(h *handle) disk.File {
 	return f
 }
 
-func closeAll(files []disk.File) error {
-	var errs []error
+// closeAll closes files that left the cache. What was written to them is in
+// the page cache, and sync is asked of the file itself: a close has nothing to
+// tell that matters.
+func closeAll(files []disk.File) {
 	for _, f := range files {
-		errs = append(errs, f.Close())
+		_ = f.Close()
 	}
-	return errors.Join(errs...)
 }

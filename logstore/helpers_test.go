@@ -175,6 +175,17 @@ func (d *faultDisk) Create(name string) (disk.File, error) {
 	return &faultFile{f, d, name}, nil
 }
 
+func (d *faultDisk) Edit(name string) (disk.File, error) {
+	if err := d.ask("edit", name); err != nil {
+		return nil, err
+	}
+	f, err := d.OS.Edit(name)
+	if err != nil {
+		return nil, err
+	}
+	return &faultFile{f, d, name}, nil
+}
+
 func (d *faultDisk) Rename(from, to string) error {
 	if err := d.ask("rename", to); err != nil {
 		return err

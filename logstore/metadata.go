@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -32,8 +33,12 @@ type topicRecord struct {
 	ID string `json:"id"`
 	// Partitions is how many there are.
 	Partitions int32 `json:"partitions"`
+	// Dirs has directory.id of the log directory of each partition.
+	Dirs []string `json:"dirs,omitempty"`
 	// Config holds the keys that were set for this topic.
 	Config map[string]string `json:"config,omitempty"`
+	// Deleting is set from when its deletion begins until all of it is gone.
+	Deleting bool `json:"deleting,omitempty"`
 }
 
 // newUUID makes an identity as Kafka spells it (org.apache.kafka.common.Uuid):
@@ -59,10 +64,26 @@ func parseMarker(file []byte) (*marker, error) {
 	if m.Version != markerVersion {
 		return nil, fmt.Errorf("%s has version %d, this klogfs knows %d", markerFile, m.Version, markerVersion)
 	}
-	if m.Topics == nil {
-		m.Topics = map[string]topicRecord{}
+	for name, topic := range m.Topics {
+		if err := topic.check(name); err != nil {
+			return nil, fmt.Errorf("%s: %w", markerFile, err)
+		}
 	}
 	return m, nil
+}
+
+// mostPartitions bounds what a marker file can make a store create.
+const mostPartitions = 1 << 20
+
+// check holds a record against what the store itself would have written.
+func (t *topicRecord) check(name string) error {
+	if err := errors.Join(ValidateTopic(name), ValidateTopicConfig(t.Config)); err != nil {
+		return err
+	}
+	if t.Partitions < 0 || t.Partitions > mostPartitions || len(t.Dirs) > int(t.Partitions) {
+		return fmt.Errorf("topic %s has %d partitions in %d directories: %w", name, t.Partitions, len(t.Dirs), ErrInvalidConfig)
+	}
+	return nil
 }
 
 func (m *marker) encode() ([]byte, error) {
@@ -72,8 +93,8 @@ func (m *marker) encode() ([]byte, error) {
 
 // writeMetaProperties gives a new log directory the file by which a broker
 // knows one (org.apache.kafka.metadata.properties.MetaProperties, version 1).
-func writeMetaProperties(d disk.FS, dir, clusterID string) error {
-	text := fmt.Sprintf("#\n#klogfs\nnode.id=1\ndirectory.id=%s\nversion=1\ncluster.id=%s\n", newUUID(), clusterID)
+func writeMetaProperties(d disk.FS, dir, directoryID, clusterID string) error {
+	text := fmt.Sprintf("#\n#klogfs\nnode.id=1\ndirectory.id=%s\nversion=1\ncluster.id=%s\n", directoryID, clusterID)
 	return replaceFile(d, filepath.Join(dir, metaPropertiesFile), []byte(text))
 }
 

@@ -3,11 +3,9 @@ package logstore
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"path/filepath"
 	"runtime"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -16,137 +14,9 @@ import (
 
 const lockFile = ".lock"
 
-// openDir finds out what a directory is, and takes it when it is ours.
-func (s *Store) openDir(path string) (*logDir, error) {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return nil, err
-	}
-	d := &logDir{path: path, ignored: map[string]bool{}}
-	if d.own, err = s.isOurs(path); err != nil {
-		return nil, err
-	}
-	if s.opts.ReadOnly {
-		d.own = false
-	}
-	if !d.own {
-		return d, s.readCheckpoints(d)
-	}
-	if err := s.opts.Disk.Mkdir(path); err != nil {
-		return nil, fmt.Errorf("make log directory: %w", err)
-	}
-	if d.lock, err = s.opts.Disk.Lock(filepath.Join(path, lockFile)); err != nil {
-		return nil, fmt.Errorf("open log directory %s: %w", path, err)
-	}
-	if err := s.takeDir(d); err != nil {
-		return nil, errors.Join(err, d.lock.Close())
-	}
-	return d, nil
-}
-
-// isOurs tells a directory of ours from a broker's.
-func (s *Store) isOurs(path string) (bool, error) {
-	infos, err := s.opts.Disk.List(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && !s.opts.ReadOnly:
-		return true, nil
-	case err != nil:
-		return false, fmt.Errorf("open log directory: %w", err)
-	}
-	foreign, log := "", false
-	for _, info := range infos {
-		switch {
-		case info.Name == markerFile && info.Kind == disk.KindFile:
-			return true, nil
-		case info.Name == metaPropertiesFile || s.holdsLog(path, info):
-			log = true
-		case info.Name != lockFile && info.Name != "lost+found":
-			foreign = info.Name
-		}
-	}
-	if !log && foreign != "" {
-		return false, fmt.Errorf("%s holds %q, no %s and no topic-partition: %w", path, foreign, metaPropertiesFile, ErrNotLogDir)
-	}
-	return !log, nil
-}
-
-// holdsLog reports whether a directory entry is a partition with a segment.
-func (s *Store) holdsLog(dir string, info disk.Info) bool {
-	if _, err := ParseTopicPartition(info.Name); err != nil || info.Kind != disk.KindDir {
-		return false
-	}
-	files, err := s.opts.Disk.List(filepath.Join(dir, info.Name))
-	if err != nil {
-		return false
-	}
-	for _, f := range files {
-		if _, suffix, ok := parseSegmentFile(f.Name); ok && suffix == suffixLog {
-			return true
-		}
-	}
-	return false
-}
-
-// takeDir reads what a directory of ours says of itself, and writes it down in
-// a new one. From here on the shutdown is not a clean one until Close.
-func (s *Store) takeDir(d *logDir) error {
-	file, err := readFile(s.opts.Disk, filepath.Join(d.path, markerFile))
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		if err := s.writeMarker(d); err != nil {
-			return fmt.Errorf("make log directory %s: %w", d.path, err)
-		}
-		if err := writeMetaProperties(s.opts.Disk, d.path, newUUID()); err != nil {
-			return fmt.Errorf("make log directory %s: %w", d.path, err)
-		}
-	case err != nil:
-		return fmt.Errorf("open log directory: %w", err)
-	default:
-		m, err := parseMarker(file)
-		if err != nil {
-			return fmt.Errorf("open log directory %s: %w", d.path, err)
-		}
-		for name, topic := range m.Topics {
-			s.topics[name] = topic
-		}
-	}
-	if err := s.readCheckpoints(d); err != nil {
-		return err
-	}
-	if !d.clean {
-		return nil
-	}
-	if err := s.opts.Disk.Remove(filepath.Join(d.path, cleanShutdownFile)); err != nil {
-		return fmt.Errorf("open log directory: %w", err)
-	}
-	return s.opts.Disk.SyncDir(d.path)
-}
-
-// readCheckpoints reads the hints at the root of a log directory. One that
-// can't be read is as good as none.
-func (s *Store) readCheckpoints(d *logDir) error {
-	read := func(name string) map[TopicPartition]int64 {
-		file, err := readFile(s.opts.Disk, filepath.Join(d.path, name))
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		offsets, err2 := parseOffsets(file)
-		if err := errors.Join(err, err2); err != nil {
-			s.log.Warn("checkpoint is not used", slog.String("log-dir", d.path), slog.String("file", name), slog.Any("cause", err))
-			return nil
-		}
-		return offsets
-	}
-	d.recoveryPoints, d.logStarts = read(recoveryPointFile), read(logStartFile)
-	_, err := s.opts.Disk.Stat(filepath.Join(d.path, cleanShutdownFile))
-	d.clean = err == nil
-	return ignoreMissing(err)
-}
-
 // load opens all partitions, several at a time.
 func (s *Store) load() error {
-	var g errgroup.Group
-	g.SetLimit(4 * runtime.GOMAXPROCS(0))
+	found := map[TopicPartition]*logDir{}
 	for _, d := range s.dirs {
 		infos, err := s.opts.Disk.List(d.path)
 		if err != nil {
@@ -154,14 +24,26 @@ func (s *Store) load() error {
 		}
 		for _, info := range infos {
 			tp, ok := s.partitionOf(d, info)
-			if !ok {
+			if !ok || s.leave(d, tp, info) {
 				continue
 			}
-			g.Go(func() error { return s.loadPartition(d, tp) })
+			if other := found[tp]; other != nil {
+				return fmt.Errorf("%s is in %s and in %s: move one away", tp, other.path, d.path)
+			}
+			found[tp] = d
 		}
+	}
+	var g errgroup.Group
+	g.SetLimit(4 * runtime.GOMAXPROCS(0))
+	for tp, d := range found {
+		g.Go(func() error { return s.loadPartition(d, tp) })
 	}
 	if err := g.Wait(); err != nil {
 		return err
+	}
+	if !s.Writable() {
+		s.nameTopics()
+		return nil
 	}
 	return s.completeTopics()
 }
@@ -173,30 +55,56 @@ func (s *Store) partitionOf(d *logDir, info disk.Info) (TopicPartition, bool) {
 		return TopicPartition{}, false
 	}
 	if d.own && isDoomed(info.Name) && info.Kind == disk.KindDir {
-		if err := removeAll(s.opts.Disk, filepath.Join(d.path, info.Name)); err != nil {
-			s.log.Warn("deleted partition not removed", slog.String("directory", info.Name), slog.Any("cause", err))
-		}
+		s.removeDoomed(filepath.Join(d.path, info.Name))
 		return TopicPartition{}, false
 	}
 	tp, err := ParseTopicPartition(info.Name)
 	if err == nil && info.Kind == disk.KindDir {
 		return tp, true
 	}
-	if !d.ignored[info.Name] {
-		d.ignored[info.Name] = true
-		s.log.Info("not a topic-partition, ignored", slog.String("log-dir", d.path), slog.String("name", info.Name))
-	}
+	s.ignore(d, info.Name, "not a topic-partition")
 	return TopicPartition{}, false
 }
 
-func (s *Store) loadPartition(d *logDir, tp TopicPartition) error {
-	p := newPartition(s, tp, filepath.Join(d.path, tp.String()), d.own)
-	s.mu.RLock()
-	record, twice := s.topics[tp.Topic], s.partitions[tp]
-	s.mu.RUnlock()
-	if twice != nil {
-		return fmt.Errorf("%s is in %s and in %s: move one away", tp, filepath.Dir(twice.dir), d.path)
+func (s *Store) ignore(d *logDir, name, why string) {
+	if !d.ignored[name] {
+		d.ignored[name] = true
+		s.log.Info(why+", ignored", slog.String("log-dir", d.path), slog.String("name", name))
 	}
+}
+
+func (s *Store) removeDoomed(dir string) {
+	if err := removeAll(s.opts.Disk, dir); err != nil {
+		s.log.Warn("deleted partition not removed", slog.String("directory", dir), slog.Any("cause", err))
+	}
+}
+
+// leave reports whether a directory of ours that has a partition's name is not
+// to be opened as one: its topic is being deleted, or nobody made it a topic
+// and it holds no log.
+func (s *Store) leave(d *logDir, tp TopicPartition, info disk.Info) bool {
+	record, known := s.topics[tp.Topic]
+	if !d.own || known && !record.Deleting {
+		return false
+	}
+	if known {
+		if err := s.doom(d, tp); err != nil {
+			s.log.Warn("deleted partition not removed", slog.String("partition", tp.String()), slog.Any("cause", err))
+		}
+		return true
+	}
+	if s.holdsLog(d.path, info) {
+		return false
+	}
+	s.ignore(d, info.Name, "no topic of this store, and no log in it")
+	return true
+}
+
+func (s *Store) loadPartition(d *logDir, tp TopicPartition) error {
+	p := newPartition(s, tp, d)
+	s.mu.RLock()
+	record := s.topics[tp.Topic]
+	s.mu.RUnlock()
 	config := newConfig(s.opts.Config, record.Config)
 	p.config.Store(&config)
 	if err := p.open(d); err != nil {
@@ -208,37 +116,66 @@ func (s *Store) loadPartition(d *logDir, tp TopicPartition) error {
 	return nil
 }
 
-// completeTopics makes the marker file and the partition directories agree:
-// directories that were put here become topics, and partitions that are only
-// on record are made.
-func (s *Store) completeTopics() error {
+// nameTopics records the topics of partitions that a broker has.
+func (s *Store) nameTopics() {
 	for tp, p := range s.partitions {
 		record := s.topics[tp.Topic]
 		if record.ID == "" {
 			record.ID = p.topicID()
 		}
-		record.Partitions = max(record.Partitions, tp.Partition+1)
 		s.topics[tp.Topic] = record
 	}
-	if !s.Writable() {
-		return nil
-	}
+}
+
+// completeTopics makes the marker file and the partition directories agree:
+// logs that were put here become partitions, as far as their numbers follow on
+// each other, and partitions that are only on record are made.
+func (s *Store) completeTopics() error {
+	s.nameTopics()
 	for name, record := range s.topics {
+		if record.Deleting {
+			delete(s.topics, name) // its directories are gone by now
+			continue
+		}
 		if record.ID == "" {
 			record.ID = newUUID()
-			s.topics[name] = record
+		}
+		for s.partitions[TopicPartition{name, record.Partitions}] != nil {
+			record.Partitions++
 		}
 		for i := range record.Partitions {
-			tp := TopicPartition{name, i}
-			if _, ok := s.partitions[tp]; ok {
-				continue
-			}
-			if err := s.makePartition(tp, record); err != nil {
+			if err := s.complete(TopicPartition{name, i}, record); err != nil {
 				return err
 			}
 		}
+		s.topics[name] = record
 	}
-	return s.writeMarkers()
+	var errs []error
+	for tp, p := range s.partitions {
+		if tp.Partition >= s.topics[tp.Topic].Partitions {
+			s.ignore(p.logDir, tp.String(), "a partition whose topic lacks the ones before")
+			delete(s.partitions, tp)
+			errs = append(errs, p.drop())
+		}
+		if s.topics[tp.Topic].Partitions == 0 {
+			delete(s.topics, tp.Topic)
+		}
+	}
+	errs = append(errs, s.writeMarkers())
+	for _, d := range s.dirs {
+		errs = append(errs, s.writeCheckpoints(d)) // those of a crash may say too much
+	}
+	return errors.Join(errs...)
+}
+
+// complete makes a partition that is on record and has no directory: a crash
+// came between the two, or somebody removed it.
+func (s *Store) complete(tp TopicPartition, record topicRecord) error {
+	if s.partitions[tp] != nil {
+		return nil
+	}
+	s.log.Warn("partition has no directory, it begins empty", slog.String("partition", tp.String()))
+	return s.makePartition(tp, record)
 }
 
 // topicID is the topic's identity by partition.metadata, "" without one.
@@ -247,12 +184,7 @@ func (p *Partition) topicID() string {
 	if err != nil {
 		return ""
 	}
-	for _, line := range strings.Split(string(file), "\n") {
-		if id, ok := strings.CutPrefix(line, "topic_id: "); ok {
-			return strings.TrimSpace(id)
-		}
-	}
-	return ""
+	return property(file, "topic_id: ")
 }
 
 func (p *Partition) path(name string) string { return filepath.Join(p.dir, name) }
@@ -267,9 +199,28 @@ func (s *Store) writeMarkers() error {
 }
 
 func (s *Store) writeMarker(d *logDir) error {
-	file, err := (&marker{Version: markerVersion, Topics: s.topics}).encode()
+	file, err := s.marker(func(p *Partition) string { return p.logDir.id })
 	if err != nil {
 		return err
 	}
 	return replaceFile(s.opts.Disk, filepath.Join(d.path, markerFile), file)
+}
+
+// marker is the content of the marker file, with the directory of each
+// partition as dir has it. The caller holds mu.
+func (s *Store) marker(dir func(*Partition) string) ([]byte, error) {
+	m := &marker{Version: markerVersion, Topics: map[string]topicRecord{}}
+	for name, record := range s.topics {
+		record.Dirs = nil
+		for i := range record.Partitions {
+			p := s.partitions[TopicPartition{name, i}]
+			if p == nil {
+				record.Dirs = nil // being made or deleted
+				break
+			}
+			record.Dirs = append(record.Dirs, dir(p))
+		}
+		m.Topics[name] = record
+	}
+	return m.encode()
 }

@@ -16,12 +16,14 @@ import (
 // Partition is the log of one topic-partition. All methods may be called by
 // several goroutines at once.
 type Partition struct {
-	tp    TopicPartition
-	id    uint32
-	dir   string
-	store *Store
-	disk  disk.FS
-	log   *slog.Logger
+	tp  TopicPartition
+	id  uint32
+	dir string
+	// logDir holds dir.
+	logDir *logDir
+	store  *Store
+	disk   disk.FS
+	log    *slog.Logger
 	// own is whether we may write; else the log is a broker's.
 	own    bool
 	config atomic.Pointer[Config]
@@ -52,9 +54,10 @@ type Partition struct {
 	corruptions atomic.Int64
 }
 
-func newPartition(store *Store, tp TopicPartition, dir string, own bool) *Partition {
+func newPartition(store *Store, tp TopicPartition, d *logDir) *Partition {
 	p := &Partition{
-		tp: tp, id: store.nextID.Add(1), dir: dir, store: store, disk: store.opts.Disk, own: own,
+		tp: tp, id: store.nextID.Add(1), dir: filepath.Join(d.path, tp.String()), logDir: d,
+		store: store, disk: store.opts.Disk, own: d.own,
 		log: store.log.With(slog.String("partition", tp.String())),
 	}
 	for f := range p.views {
@@ -81,7 +84,7 @@ func (p *Partition) Writable() bool { return p.own }
 func (p *Partition) Deleted() bool { return p.gone.Load() }
 
 // LogDir is the log directory that holds the partition.
-func (p *Partition) LogDir() string { return filepath.Dir(p.dir) }
+func (p *Partition) LogDir() string { return p.logDir.path }
 
 // Refresh reads on in a log that another process writes. It does nothing for
 // a log of our own.
@@ -133,12 +136,18 @@ func (p *Partition) countCorruption(err error) {
 // caller holds mu.
 func (p *Partition) writable() error {
 	switch {
-	case p.gone.Load():
-		return fmt.Errorf("%s: %w", p.Name(), ErrDeleted)
 	case !p.own:
 		return fmt.Errorf("%s: %w", p.Name(), ErrReadOnly)
 	case p.store.closed.Load():
 		return ErrClosed
+	}
+	return p.usable()
+}
+
+// usable is why what is on disk can't be added to or vouched for.
+func (p *Partition) usable() error {
+	if p.gone.Load() {
+		return fmt.Errorf("%s: %w", p.Name(), ErrDeleted)
 	}
 	if cause := p.offline.Load(); cause != nil {
 		return fmt.Errorf("%s: %w: %w", p.Name(), ErrOffline, *cause)

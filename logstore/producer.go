@@ -64,11 +64,11 @@ func (w *LineWriter) Write(b []byte) (int, error) {
 		w.skipping, skipped = false, i+1
 	}
 	n, err := w.write(b[skipped:])
+	w.torn = err != nil
 	if err != nil && n == 0 {
-		w.torn = true
+		w.skipping = w.skipping || skipped > 0 // the caller writes it again
 		return 0, err
 	}
-	w.torn = err != nil
 	return skipped + n, nil
 }
 
@@ -118,16 +118,20 @@ func (w *LineWriter) append(lines []byte) (int, error) {
 		i := bytes.IndexByte(lines, '\n')
 		first := append(w.pending, lines[:i]...)
 		e.add(first, i+1)
-		if e.opts.Codec == batch.CodecNone && e.builder.Len() > e.most {
-			w.pending = nil // no end would make a record of it
-			return 0, w.refused(e.tooLarge(e.builder.Len()))
-		}
 		begun = i + 1
 	}
 	if err := e.addLines(lines, begun); err != nil {
+		if len(e.batches) == 0 {
+			w.pending = nil // no end would make a record of it
+		}
 		return 0, w.refused(err)
 	}
 	done, err := w.p.appendBatches(e.data, e.batches, e.now)
+	if err != nil && done == len(e.batches) {
+		// All is appended, and could not be made durable: no success.
+		w.pending = nil
+		return 0, err
+	}
 	if done > 0 {
 		w.pending = w.pending[:0]
 		return e.consumed[done-1], err
@@ -213,12 +217,8 @@ func (e *encoder) end() error {
 	}
 	size := len(e.data) - start
 	if size > e.most {
-		return e.tooLarge(size)
+		return fmt.Errorf("record batch of %d bytes is over the limit of %d: %w", size, e.most, ErrTooLarge)
 	}
 	e.batches = append(e.batches, preparedBatch{size: size, text: e.text, records: int64(records)})
 	return nil
-}
-
-func (e *encoder) tooLarge(size int) error {
-	return fmt.Errorf("record batch of %d bytes is over the limit of %d: %w", size, e.most, ErrTooLarge)
 }

@@ -245,6 +245,8 @@ type RootContent struct {
 // several log directories, the checkpoints are those of all, taken together.
 func (s *Store) RootFile(name string) (RootContent, error) {
 	switch {
+	case name == markerFile && len(s.dirs) > 1:
+		return s.oneMarker()
 	case name == markerFile || name == metaPropertiesFile:
 		return s.rootFile(s.dirs[0], name)
 	case !strings.HasSuffix(name, "-checkpoint"):
@@ -278,6 +280,19 @@ func (s *Store) RootFile(name string) (RootContent, error) {
 	}
 	merged.Content = appendOffsets(nil, all)
 	return merged, nil
+}
+
+// oneMarker is the marker file of a store whose partitions are all in its
+// first log directory, as they are to whoever copies it from here.
+func (s *Store) oneMarker() (RootContent, error) {
+	f, err := s.rootFile(s.dirs[0], markerFile)
+	if err != nil || !s.Writable() {
+		return f, err
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	f.Content, err = s.marker(func(*Partition) string { return s.dirs[0].id })
+	return f, err
 }
 
 func (s *Store) rootFile(d *logDir, name string) (RootContent, error) {

@@ -35,7 +35,7 @@ func (p *Partition) open(d *logDir) error {
 	if err != nil {
 		return err
 	}
-	p.setEnds(d.logStarts[p.tp])
+	p.setEnds(d.hints().logStarts[p.tp])
 	return p.loadEpochs()
 }
 
@@ -96,7 +96,8 @@ func (p *Partition) setEnds(start int64) {
 // checked in any case.
 func (p *Partition) recover(d *logDir) error {
 	segs := p.segments()
-	point := d.recoveryPoints[p.tp]
+	known := d.hints().recoveryPoints[p.tp]
+	point := known
 	if d.clean {
 		point = math.MaxInt64
 	}
@@ -122,7 +123,7 @@ func (p *Partition) recover(d *logDir) error {
 		}
 	}
 	// What was recovered may have been in the page cache only.
-	p.recoveryPoint.Store(min(d.recoveryPoints[p.tp], segs[len(segs)-1].next.Load()))
+	p.recoveryPoint.Store(min(known, segs[len(segs)-1].next.Load()))
 	return nil
 }
 

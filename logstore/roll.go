@@ -3,6 +3,7 @@ package logstore
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 
 	"klogfs/index"
@@ -34,6 +35,9 @@ func (p *Partition) roll() error {
 // createSegment makes the files of an empty segment.
 func (p *Partition) createSegment(base int64) (*segment, error) {
 	s := newSegment(p, base, true)
+	if info, err := p.disk.Stat(s.path(suffixLog)); err == nil && info.Size > 0 {
+		return nil, fmt.Errorf("%s is there and holds %d bytes: %w", s.path(suffixLog), info.Size, fs.ErrExist)
+	}
 	for _, suffix := range []string{suffixOffset, suffixTime, suffixLog} {
 		f, err := p.disk.Create(s.path(suffix))
 		if err == nil {

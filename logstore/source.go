@@ -90,7 +90,7 @@ func (s *Store) forget(d *logDir, present map[TopicPartition]bool) error {
 	defer s.mu.Unlock()
 	var errs []error
 	for tp, p := range s.partitions {
-		if p.dir == p.store.dirOf(d, tp) && !present[tp] {
+		if p.logDir == d && !present[tp] {
 			delete(s.partitions, tp)
 			errs = append(errs, p.drop())
 		}
@@ -116,7 +116,7 @@ func (p *Partition) refresh() error {
 	if err := p.refreshTail(segs[len(segs)-1]); err != nil {
 		return ignoreMissing(err)
 	}
-	p.setEnds(p.store.logStartOf(p))
+	p.setEnds(p.logDir.hints().logStarts[p.tp])
 	return nil
 }
 
@@ -207,17 +207,4 @@ func (p *Partition) reopen() error {
 		old[s.base] = s
 	}
 	return p.exchange(p.openSegments(infos), old)
-}
-
-func (s *Store) dirOf(d *logDir, tp TopicPartition) string { return d.path + "/" + tp.String() }
-
-// logStartOf is the log start that the checkpoint of a broker has for a
-// partition.
-func (s *Store) logStartOf(p *Partition) int64 {
-	for _, d := range s.dirs {
-		if p.dir == s.dirOf(d, p.tp) {
-			return d.logStarts[p.tp]
-		}
-	}
-	return 0
 }

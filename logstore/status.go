@@ -1,7 +1,5 @@
 package logstore
 
-import "path/filepath"
-
 // PartitionStatus is what status.json says of a partition.
 type PartitionStatus struct {
 	Topic          string `json:"topic"`
@@ -30,7 +28,7 @@ type PartitionStatus struct {
 // Status describes the partition as of now.
 func (p *Partition) Status() PartitionStatus {
 	st := PartitionStatus{
-		Topic: p.tp.Topic, Partition: p.tp.Partition, LogDir: filepath.Dir(p.dir), Writable: p.own,
+		Topic: p.tp.Topic, Partition: p.tp.Partition, LogDir: p.logDir.path, Writable: p.own,
 		LogStartOffset: p.LogStartOffset(), HighWatermark: p.EndOffset(), LogEndOffset: p.EndOffset(),
 		RecoveryPoint: p.recoveryPoint.Load(), CorruptBatches: p.corruptions.Load(), MaxTimestamp: -1,
 	}

@@ -3,7 +3,6 @@ package logstore
 import (
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"path/filepath"
 	"slices"
@@ -62,20 +61,8 @@ type Store struct {
 
 	refreshing sync.Mutex
 	flushes    chan *Partition
+	done       chan struct{} // closed by Close
 	flusher    sync.WaitGroup
-}
-
-// logDir is one of the store's log directories.
-type logDir struct {
-	path string
-	own  bool
-	lock io.Closer
-
-	recoveryPoints map[TopicPartition]int64
-	logStarts      map[TopicPartition]int64
-	clean          bool
-	listed         listing
-	ignored        map[string]bool
 }
 
 // Open opens a store over log directories. One that is missing or empty
@@ -90,15 +77,18 @@ func Open(dirs []string, opts Options) (*Store, error) {
 	s := newStore(opts)
 	for _, dir := range dirs {
 		d, err := s.openDir(dir)
+		if d != nil {
+			s.dirs = append(s.dirs, d)
+		}
 		if err != nil {
 			return nil, errors.Join(err, s.unlock())
 		}
-		s.dirs = append(s.dirs, d)
 	}
-	if err := s.checkKinds(); err != nil {
-		return nil, errors.Join(err, s.unlock())
+	err := s.checkDirs()
+	if err == nil {
+		err = s.load()
 	}
-	if err := s.load(); err != nil {
+	if err != nil {
 		return nil, errors.Join(err, s.unlock())
 	}
 	s.flusher.Add(1)
@@ -134,18 +124,8 @@ func newStore(opts Options) *Store {
 		topics:     map[string]topicRecord{},
 		partitions: map[TopicPartition]*Partition{},
 		flushes:    make(chan *Partition, 64),
+		done:       make(chan struct{}),
 	}
-}
-
-// checkKinds refuses a store of which we may write only some directories.
-func (s *Store) checkKinds() error {
-	for _, d := range s.dirs {
-		if d.own != s.dirs[0].own {
-			return fmt.Errorf("%s is ours and %s is a broker's: mount them apart, or with --read-only: %w",
-				s.dirs[0].path, d.path, ErrNotLogDir)
-		}
-	}
-	return nil
 }
 
 // Writable reports whether the store may be written.
@@ -242,7 +222,7 @@ func (s *Store) Close() error {
 	if s.closed.Swap(true) {
 		return nil
 	}
-	close(s.flushes)
+	close(s.done)
 	s.flusher.Wait()
 	var g errgroup.Group
 	const together = 16
@@ -287,25 +267,6 @@ func (s *Store) unlock() error {
 	return errors.Join(errs...)
 }
 
-// writeCheckpoints writes the recovery points and log starts of a directory's
-// partitions.
-func (s *Store) writeCheckpoints(d *logDir) error {
-	points, starts := map[TopicPartition]int64{}, map[TopicPartition]int64{}
-	s.mu.RLock()
-	for tp, p := range s.partitions {
-		if filepath.Dir(p.dir) != d.path {
-			continue
-		}
-		points[tp] = p.recoveryPoint.Load()
-		if start := p.LogStartOffset(); start > p.segments()[0].base {
-			starts[tp] = start
-		}
-	}
-	s.mu.RUnlock()
-	err := replaceFile(s.opts.Disk, filepath.Join(d.path, recoveryPointFile), appendOffsets(nil, points))
-	return errors.Join(err, replaceFile(s.opts.Disk, filepath.Join(d.path, logStartFile), appendOffsets(nil, starts)))
-}
-
 // writeCleanShutdown leaves the file by which a broker, and we, know that the
 // logs need no recovery (CleanShutdownFileHandler).
 func (s *Store) writeCleanShutdown(d *logDir) error {
@@ -322,18 +283,22 @@ func (s *Store) flushLater(p *Partition) {
 
 func (s *Store) flush() {
 	defer s.flusher.Done()
-	for p := range s.flushes {
-		if err := p.Sync(); err != nil {
-			p.log.Error("flush", slog.Any("cause", err))
-			continue
+	for {
+		select {
+		case <-s.done:
+			return
+		case p := <-s.flushes:
+			s.flushNow(p)
 		}
-		for _, d := range s.dirs {
-			if filepath.Dir(p.dir) != d.path {
-				continue
-			}
-			if err := s.writeCheckpoints(d); err != nil {
-				s.log.Warn("checkpoints not written", slog.String("log-dir", d.path), slog.Any("cause", err))
-			}
-		}
+	}
+}
+
+func (s *Store) flushNow(p *Partition) {
+	err := p.Sync()
+	if err == nil {
+		err = s.writeCheckpoints(p.logDir)
+	}
+	if err != nil && !errors.Is(err, ErrDeleted) {
+		p.log.Error("flush", slog.Any("cause", err))
 	}
 }

@@ -32,25 +32,41 @@ func (s *Store) CreateTopic(name string, partitions int32, config map[string]str
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.createTopic(name, partitions, config)
+}
+
+// createTopic makes the topic's logs and then puts it on record: what is on
+// record is there. The caller holds mu.
+func (s *Store) createTopic(name string, partitions int32, config map[string]string) error {
 	if err := s.changeable(); err != nil {
 		return err
 	}
 	if _, ok := s.topics[name]; ok {
 		return fmt.Errorf("%s: %w", name, ErrTopicExists)
 	}
-	record := topicRecord{ID: newUUID(), Partitions: partitions, Config: maps.Clone(config)}
+	record := topicRecord{ID: newUUID(), Config: maps.Clone(config)}
+	for i := range partitions {
+		if err := s.addPartition(TopicPartition{name, i}, record); err != nil {
+			return errors.Join(err, s.undo(name, 0, i))
+		}
+	}
+	record.Partitions = partitions
 	s.topics[name] = record
 	if err := s.writeMarkers(); err != nil {
 		delete(s.topics, name)
-		return errors.Join(err, s.writeMarkers())
-	}
-	for i := range partitions {
-		if err := s.makePartition(TopicPartition{name, i}, record); err != nil {
-			return err
-		}
+		return errors.Join(err, s.undo(name, 0, partitions), s.writeMarkers())
 	}
 	s.log.Info("topic created", slog.String("topic", name), slog.Int("partitions", int(partitions)))
 	return nil
+}
+
+// undo takes partitions away that could not be put on record.
+func (s *Store) undo(topic string, from, to int32) error {
+	var errs []error
+	for i := from; i < to; i++ {
+		errs = append(errs, s.dropPartition(TopicPartition{topic, i}))
+	}
+	return errors.Join(errs...)
 }
 
 // AlterTopic replaces the configuration that was set for a topic. It holds for
@@ -66,7 +82,7 @@ func (s *Store) AlterTopic(name string, config map[string]string) error {
 		return err
 	}
 	old, ok := s.topics[name]
-	if !ok {
+	if !ok || old.Deleting {
 		return fmt.Errorf("%s: %w", name, ErrUnknownTopic)
 	}
 	altered := old
@@ -89,28 +105,48 @@ func (s *Store) AlterTopic(name string, config map[string]string) error {
 // AddPartition makes a partition: of a new topic when it is number 0, else it
 // has to be the next one of its topic, or ErrPartitionOrder is returned.
 func (s *Store) AddPartition(tp TopicPartition) error {
-	s.mu.RLock()
+	if err := ValidateTopic(tp.Topic); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	record, ok := s.topics[tp.Topic]
-	s.mu.RUnlock()
 	switch {
 	case !ok && tp.Partition == 0:
-		return s.CreateTopic(tp.Topic, 1, nil)
+		return s.createTopic(tp.Topic, 1, nil)
 	case ok && tp.Partition < record.Partitions:
 		return fmt.Errorf("%s: %w", tp, ErrTopicExists)
 	case !ok || tp.Partition > record.Partitions:
 		return fmt.Errorf("%s: %w: the next one is %s-%d", tp, ErrPartitionOrder, tp.Topic, record.Partitions)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if err := s.changeable(); err != nil {
 		return err
 	}
-	record.Partitions = tp.Partition + 1
-	s.topics[tp.Topic] = record
+	if err := s.addPartition(tp, record); err != nil {
+		return errors.Join(err, s.undo(tp.Topic, tp.Partition, tp.Partition+1))
+	}
+	added := record
+	added.Partitions++
+	s.topics[tp.Topic] = added
 	if err := s.writeMarkers(); err != nil {
+		s.topics[tp.Topic] = record
+		return errors.Join(err, s.undo(tp.Topic, tp.Partition, tp.Partition+1), s.writeMarkers())
+	}
+	return nil
+}
+
+// addPartition makes a partition, and lets go of what checkpoints say of a
+// former one of its name. The caller holds mu.
+func (s *Store) addPartition(tp TopicPartition, record topicRecord) error {
+	if err := s.makePartition(tp, record); err != nil {
 		return err
 	}
-	return s.makePartition(tp, record)
+	d := s.partitions[tp].logDir
+	known := d.hints()
+	if known.recoveryPoints[tp] == 0 && known.logStarts[tp] == 0 {
+		return nil
+	}
+	return s.replaceCheckpoints(d, s.checkpointsOf(d))
 }
 
 func (s *Store) changeable() error {
@@ -126,17 +162,17 @@ func (s *Store) changeable() error {
 // makePartition makes an empty partition in the log directory that has the
 // fewest. The caller holds mu.
 func (s *Store) makePartition(tp TopicPartition, record topicRecord) error {
-	used := map[string]int{}
+	used := map[*logDir]int{}
 	for _, p := range s.partitions {
-		used[filepath.Dir(p.dir)]++
+		used[p.logDir]++
 	}
 	best := s.dirs[0]
 	for _, d := range s.dirs {
-		if used[d.path] < used[best.path] {
+		if used[d] < used[best] {
 			best = d
 		}
 	}
-	p := newPartition(s, tp, filepath.Join(best.path, tp.String()), true)
+	p := newPartition(s, tp, best)
 	config := newConfig(s.opts.Config, record.Config)
 	p.config.Store(&config)
 	if err := p.create(record.ID); err != nil {
@@ -169,71 +205,92 @@ func (p *Partition) create(topicID string) error {
 }
 
 // DeleteTopic deletes a topic and its records. Whoever has it open gets
-// ErrDeleted.
+// ErrDeleted. That it is being deleted is put on record first: what a crash or
+// an error leaves, the next start takes away.
 func (s *Store) DeleteTopic(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.deleteTopic(name)
+}
+
+func (s *Store) deleteTopic(name string) error {
 	if err := s.changeable(); err != nil {
 		return err
 	}
 	record, ok := s.topics[name]
-	if !ok {
+	if !ok || record.Deleting {
 		return fmt.Errorf("%s: %w", name, ErrUnknownTopic)
 	}
-	delete(s.topics, name)
+	deleting := record
+	deleting.Deleting = true
+	s.topics[name] = deleting
 	if err := s.writeMarkers(); err != nil {
 		s.topics[name] = record
 		return err
 	}
-	var errs []error
-	for i := range record.Partitions {
-		errs = append(errs, s.dropPartition(TopicPartition{name, i}))
+	if err := s.undo(name, 0, record.Partitions); err != nil {
+		return err
 	}
+	delete(s.topics, name)
 	s.log.Info("topic deleted", slog.String("topic", name))
+	return errors.Join(s.writeMarkers(), s.forgetCheckpoints())
+}
+
+// forgetCheckpoints writes the checkpoints without what was deleted.
+func (s *Store) forgetCheckpoints() error {
+	var errs []error
+	for _, d := range s.dirs {
+		errs = append(errs, s.replaceCheckpoints(d, s.checkpointsOf(d)))
+	}
 	return errors.Join(errs...)
 }
 
 // DeletePartition deletes the last partition of a topic, and the topic with
 // its only one. ErrPartitionOrder is returned for any other.
 func (s *Store) DeletePartition(tp TopicPartition) error {
-	s.mu.RLock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	record, ok := s.topics[tp.Topic]
-	s.mu.RUnlock()
 	switch {
 	case !ok || tp.Partition >= record.Partitions:
 		return fmt.Errorf("%s: %w", tp, ErrUnknownTopic)
 	case record.Partitions == 1:
-		return s.DeleteTopic(tp.Topic)
+		return s.deleteTopic(tp.Topic)
 	case tp.Partition != record.Partitions-1:
 		return fmt.Errorf("%s: %w: the last one is %s-%d", tp, ErrPartitionOrder, tp.Topic, record.Partitions-1)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if err := s.changeable(); err != nil {
+		return err
+	}
+	// Its directory goes first: one that is not on record, and has a log, would
+	// be taken in again.
+	if err := s.dropPartition(tp); err != nil {
 		return err
 	}
 	record.Partitions--
 	s.topics[tp.Topic] = record
-	if err := s.writeMarkers(); err != nil {
-		return err
-	}
-	return s.dropPartition(tp)
+	return errors.Join(s.writeMarkers(), s.forgetCheckpoints())
 }
 
-// dropPartition takes a partition out of the store and its files off the disk:
-// first under the name by which a broker knows what is being deleted. The
-// caller holds mu.
+// dropPartition takes a partition out of the store and its files off the disk.
+// The caller holds mu.
 func (s *Store) dropPartition(tp TopicPartition) error {
 	p, ok := s.partitions[tp]
 	if !ok {
 		return nil
 	}
 	delete(s.partitions, tp)
-	if err := p.drop(); err != nil {
+	return errors.Join(p.drop(), s.doom(p.logDir, tp))
+}
+
+// doom gives a partition's directory the name by which a broker knows what is
+// being deleted, and then removes it.
+func (s *Store) doom(d *logDir, tp TopicPartition) error {
+	doomed := filepath.Join(d.path, doomedName(tp.String()))
+	if err := s.opts.Disk.Rename(filepath.Join(d.path, tp.String()), doomed); err != nil {
 		return err
 	}
-	doomed := filepath.Join(filepath.Dir(p.dir), doomedName(tp.String()))
-	if err := s.opts.Disk.Rename(p.dir, doomed); err != nil {
+	if err := s.opts.Disk.SyncDir(d.path); err != nil {
 		return err
 	}
 	return removeAll(s.opts.Disk, doomed)

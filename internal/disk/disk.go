@@ -18,6 +18,8 @@ type FS interface {
 	// Open opens a file for reading only. It never changes the file, its
 	// access time included where the system allows that.
 	Open(name string) (File, error)
+	// Edit opens a file that is there for reading and writing.
+	Edit(name string) (File, error)
 	// Create opens a file for reading and writing, and makes it when it is
 	// not there. What it holds is kept. The directory is not synced.
 	Create(name string) (File, error)

@@ -6,6 +6,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -21,13 +23,21 @@ var _ FS = OS{}
 
 // Open opens a file for reading only.
 func (OS) Open(name string) (File, error) {
+	return wrap(openQuietly(name))
+}
+
+// openQuietly opens a file or directory for reading and leaves the time of its
+// last access alone. That is for the owner and for root; others read without.
+func openQuietly(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NOATIME, 0)
 	if errors.Is(err, fs.ErrPermission) {
-		// O_NOATIME is for the owner and for root; others read without it.
-		f, err = os.Open(name)
+		return os.Open(name)
 	}
-	return wrap(f, err)
+	return f, err
 }
+
+// Edit opens a file that is there for reading and writing.
+func (OS) Edit(name string) (File, error) { return wrap(os.OpenFile(name, os.O_RDWR, 0)) }
 
 // Create opens a file for reading and writing and makes it when missing.
 func (OS) Create(name string) (File, error) {
@@ -45,10 +55,15 @@ func (OS) Remove(name string) error { return os.Remove(name) }
 
 // List returns what a directory holds, sorted by name.
 func (OS) List(name string) ([]Info, error) {
-	entries, err := os.ReadDir(name)
+	d, err := openQuietly(name)
 	if err != nil {
 		return nil, err
 	}
+	entries, err := d.ReadDir(-1)
+	if err = errors.Join(err, d.Close()); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	infos := make([]Info, 0, len(entries))
 	for _, e := range entries {
 		fi, err := e.Info()
