@@ -156,18 +156,22 @@ func (n *recordNode) attr(a *fuse.Attr) syscall.Errno {
 	return 0
 }
 
+// place is where the record is now: its segment may have been replaced since
+// it was looked up.
+func (n *recordNode) place() (logstore.Location, error) {
+	if !n.loc.Stale() || n.p.Deleted() {
+		return n.loc, nil
+	}
+	return n.p.Locate(n.loc.Offset)
+}
+
 // bytes makes the whole content of the file.
 func (n *recordNode) bytes() ([]byte, error) {
-	b, err := n.read(n.loc)
-	if toErrno(err) == syscall.ESTALE && !n.p.Deleted() {
-		// The segment was replaced since the record was looked up.
-		loc, err := n.p.Locate(n.loc.Offset)
-		if err != nil {
-			return nil, err
-		}
-		return n.read(loc)
+	loc, err := n.place()
+	if err != nil {
+		return nil, err
 	}
-	return b, err
+	return n.read(loc)
 }
 
 func (n *recordNode) read(loc logstore.Location) ([]byte, error) {
@@ -197,14 +201,20 @@ func (n *recordNode) Open(_ context.Context, flags uint32) (gofs.FileHandle, uin
 	if flags&syscall.O_ACCMODE != syscall.O_RDONLY {
 		return nil, 0, syscall.EROFS
 	}
-	if n.kind == kindRecord && n.loc.ValueSize >= spliceFrom {
-		if v, ok, err := n.loc.Span(); err != nil {
+	loc, err := n.place()
+	if err == nil && n.kind == kindRecord && loc.ValueSize >= spliceFrom {
+		v, ok, err := loc.Span()
+		if err != nil {
 			return nil, 0, n.m.errno("open record", n.p.Name(), err)
-		} else if ok {
+		}
+		if ok {
 			return &spanHandle{v}, 0, 0
 		}
 	}
-	b, err := n.bytes()
+	var b []byte
+	if err == nil {
+		b, err = n.read(loc)
+	}
 	if err != nil {
 		return nil, 0, n.m.errno("open record", n.p.Name(), err)
 	}

@@ -58,16 +58,29 @@ type viewHandle struct {
 func (h *viewHandle) Read(_ context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
 	b, err := h.r.Read(off, len(dest))
 	if err == nil && len(b.B) < len(dest) && !h.n.p.Writable() {
-		// The end: another process may have appended since.
-		b.Release()
-		if err = h.n.p.Refresh(); err == nil {
-			b, err = h.r.Read(off, len(dest))
-		}
+		err = h.more(b, dest, off)
 	}
 	if err != nil {
 		return nil, h.n.m.errno("read view", h.n.p.Name(), err)
 	}
 	return reply{b.B, b.Release}, 0
+}
+
+// more looks, at the end of what was known, for what another process has
+// appended since.
+func (h *viewHandle) more(b *logstore.Bytes, dest []byte, off int64) error {
+	if err := h.n.p.Refresh(); err != nil {
+		b.Release()
+		return err
+	}
+	have := int64(len(b.B))
+	rest, err := h.r.Read(off+have, len(dest)-int(have))
+	if err != nil {
+		return nil // what there is first; the next read meets the error
+	}
+	b.B = append(b.B, rest.B...)
+	rest.Release()
+	return nil
 }
 
 // Release closes the view.

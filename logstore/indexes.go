@@ -2,11 +2,13 @@ package logstore
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"log/slog"
 	"math"
 
 	"klogfs/index"
+	"klogfs/internal/disk"
 )
 
 // segmentIndexes is one state of a segment's indexes; it does not change.
@@ -52,38 +54,61 @@ func (s *segment) indexesOf() (*segmentIndexes, error) {
 }
 
 // loadIndexes reads the index files of a sealed segment; nil when they are
-// not there, or not of this log.
+// not there, or not of this log, or not of all of it.
 func (s *segment) loadIndexes() (*segmentIndexes, error) {
-	offsetFile, err1 := readFile(s.p.disk, s.path(suffixOffset))
-	timeFile, err2 := readFile(s.p.disk, s.path(suffixTime))
-	if err := errors.Join(err1, err2); err != nil {
+	offsets, times, err := s.readIndexes()
+	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
 			s.p.log.Warn("index is unreadable, it is made again", slog.Int64("segment", s.base), slog.Any("cause", err))
 		}
 		return nil, nil
 	}
-	ix := &segmentIndexes{
-		offsets: index.ParseOffsets(offsetFile), times: index.ParseTimes(timeFile),
-		maxTimestamp: index.NoTimestamp, maxOffset: s.base,
-	}
 	const fewBytes = 64 << 10
-	if ix.offsets.Len() == 0 && s.size.Load() > fewBytes {
+	if offsets.Len() == 0 && s.size.Load() > fewBytes {
 		return nil, nil
 	}
-	if n := ix.offsets.Len(); n > 0 && !s.confirm(ix.offsets.At(n-1)) {
+	if n := offsets.Len(); n > 0 && !s.confirm(offsets.At(n-1)) {
 		return nil, nil
 	}
-	if n := ix.times.Len(); n > 0 {
-		ok, err := s.confirmTime(ix, ix.times.At(n-1))
-		if err != nil || !ok {
-			return nil, err
-		}
-		last := ix.times.At(n - 1)
-		ix.maxTimestamp, ix.maxOffset = last.Timestamp, s.base+int64(last.RelativeOffset)
-	} else if s.size.Load() > 0 {
+	if times.Len() == 0 {
 		return nil, nil // a sealed segment with timestamps has a closing entry
 	}
+	last := times.At(times.Len() - 1)
+	ix := &segmentIndexes{offsets, times, last.Timestamp, s.base + int64(last.RelativeOffset)}
+	whole, err := s.closes(ix)
+	if err != nil || !whole {
+		return nil, err
+	}
 	return ix, nil
+}
+
+// readIndexes reads the entries of the index files.
+func (s *segment) readIndexes() (index.Offsets, index.Times, error) {
+	offsets, err1 := readEntries(s.p.disk, s.path(suffixOffset), func(b []byte) int { return len(index.ParseOffsets(b)) })
+	times, err2 := readEntries(s.p.disk, s.path(suffixTime), func(b []byte) int { return len(index.ParseTimes(b)) })
+	return offsets, times, errors.Join(err1, err2)
+}
+
+// readEntries reads an index file as far as parse finds entries: what is
+// preallocated behind them is not read.
+func readEntries(d disk.FS, name string, parse func([]byte) int) ([]byte, error) {
+	f, err := d.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	const first = 96 << 10 // whole entries of either kind
+	b := make([]byte, first)
+	for {
+		n, err := f.ReadAt(b, 0)
+		entries := parse(b[:n])
+		if errors.Is(err, io.EOF) || err == nil && entries < n {
+			return append([]byte(nil), b[:entries]...), f.Close()
+		}
+		if err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		b = make([]byte, 2*len(b))
+	}
 }
 
 // confirm reports whether the log has what an index entry says.
@@ -92,22 +117,43 @@ func (s *segment) confirm(e index.OffsetEntry) bool {
 	return err == nil && h.LastOffset() == s.base+int64(e.RelativeOffset)
 }
 
-// confirmTime reports whether the batch that a time entry names has its
-// timestamp.
-func (s *segment) confirmTime(ix *segmentIndexes, e index.TimeEntry) (bool, error) {
-	want := s.base + int64(e.RelativeOffset)
-	var pos int64
-	if i := ix.offsets.Search(int64(e.RelativeOffset)); i >= 0 {
-		pos = int64(ix.offsets.At(i).Position)
+// closes reports whether the last time entry is the one that the segment was
+// closed with: the log has it, and nothing younger comes behind it. A torn
+// file, or one that was not written to its end, has another last entry.
+func (s *segment) closes(ix *segmentIndexes) (bool, error) {
+	w, found, err := s.walkToTime(ix)
+	if err != nil || !found {
+		return false, err
 	}
-	w := s.walkPlain(pos, s.size.Load())
 	defer w.close()
-	for w.next() && w.err == nil {
-		if last := w.header.LastOffset(); last >= want {
-			return last == want && w.header.MaxTimestamp == e.Timestamp, nil
+	for w.next() {
+		if w.err == nil && w.header.MaxTimestamp > ix.maxTimestamp {
+			return false, nil
 		}
 	}
-	return false, w.ioErr
+	return true, w.ioErr
+}
+
+// walkToTime walks to the batch that the largest timestamp is said to be in;
+// found is false when it is not there.
+func (s *segment) walkToTime(ix *segmentIndexes) (w *walker, found bool, err error) {
+	var pos int64
+	if i := ix.offsets.Search(ix.maxOffset - s.base); i >= 0 {
+		pos = int64(ix.offsets.At(i).Position)
+	}
+	w = s.walkPlain(pos, s.size.Load())
+	for w.next() && w.err == nil {
+		last := w.header.LastOffset()
+		if last == ix.maxOffset && w.header.MaxTimestamp == ix.maxTimestamp {
+			return w, true, nil
+		}
+		if last >= ix.maxOffset {
+			break
+		}
+	}
+	err = w.ioErr
+	w.close()
+	return nil, false, err
 }
 
 // rebuildIndexes makes the indexes from the log's batch headers. Damaged

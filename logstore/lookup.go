@@ -141,8 +141,11 @@ func (p *Partition) NewestOffsets(n int) (int64, error) {
 		return start, nil
 	}
 	for span := int64(n); ; span *= 4 {
-		from := max(start, end-span)
-		newest := make([]int64, 0, n) // a ring of the last n
+		from := start
+		if span < end-start {
+			from = end - span
+		}
+		var newest []int64 // a ring of the last n
 		o := p.Offsets(from)
 		count := 0
 		for ; o.Next(); count++ {

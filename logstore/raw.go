@@ -115,14 +115,14 @@ func (p *Partition) rawFile(info disk.Info) (RawFile, error) {
 
 // content is the whole of a small file, of an index its real entries.
 func (f *RawFile) content() ([]byte, error) {
-	file, err := readFile(f.p.disk, f.p.path(f.Name))
+	name := f.p.path(f.Name)
 	switch {
-	case err != nil || f.seg == nil || f.Sealed:
-		return file, err
+	case f.seg == nil || f.Sealed:
+		return readFile(f.p.disk, name)
 	case strings.HasSuffix(f.Name, suffixTime):
-		return index.ParseTimes(file), nil
+		return readEntries(f.p.disk, name, func(b []byte) int { return len(index.ParseTimes(b)) })
 	}
-	return index.ParseOffsets(file), nil
+	return readEntries(f.p.disk, name, func(b []byte) int { return len(index.ParseOffsets(b)) })
 }
 
 // RawReader reads a raw file. Its methods may be called by several goroutines

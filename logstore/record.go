@@ -97,6 +97,9 @@ func (d *decoding) decode(s *segment, pos int64, size int) error {
 	return nil
 }
 
+// Stale reports whether the record's segment was deleted or replaced.
+func (l Location) Stale() bool { return l.seg.gone.Load() }
+
 // ReadValue reads the record's value at the end of dst.
 func (l Location) ReadValue(dst []byte) ([]byte, error) {
 	if l.value >= 0 {

@@ -30,7 +30,7 @@ func (p *Partition) open(d *logDir) error {
 	if p.own {
 		err = p.recover(d)
 	} else if len(segs) > 0 {
-		err = p.openTail(segs[len(segs)-1], true)
+		_, err = p.openTail(segs[len(segs)-1], true, -1)
 	}
 	if err != nil {
 		return err
@@ -106,11 +106,11 @@ func (p *Partition) recover(d *logDir) error {
 		if !last && s.next.Load() <= point {
 			continue
 		}
-		whole := !d.clean
-		if last && d.clean {
-			point = 0
+		nextBase := int64(-1)
+		if !last {
+			nextBase = segs[i+1].base
 		}
-		cut, err := p.recoverSegment(s, last, whole)
+		cut, err := p.recoverSegment(s, nextBase, !d.clean)
 		if err != nil {
 			return err
 		}
@@ -129,8 +129,12 @@ func (p *Partition) recover(d *logDir) error {
 
 // recoverSegment checks a segment of ours, from its start or its last index
 // entry on, and cuts off what is no whole batch. It reports whether it did.
-func (p *Partition) recoverSegment(s *segment, last, whole bool) (bool, error) {
-	if err := p.openTail(s, !whole); err != nil {
+// nextBase is the base offset of the next segment, −1 for the last one.
+func (p *Partition) recoverSegment(s *segment, nextBase int64, whole bool) (bool, error) {
+	last := nextBase < 0
+	durable := p.logDir.hints().recoveryPoints[p.tp]
+	stop, err := p.openTail(s, !whole, durable)
+	if err != nil {
 		return false, err
 	}
 	info, err := p.disk.Stat(s.path(suffixLog))
@@ -138,6 +142,16 @@ func (p *Partition) recoverSegment(s *segment, last, whole bool) (bool, error) {
 		return false, err
 	}
 	cut := info.Size > s.size.Load()
+	if cut && stop == batch.Damaged && s.next.Load() < durable {
+		// What was durable is not a tail to be cut off.
+		cause := s.corrupt(s.size.Load(), batch.ErrMagic)
+		p.countCorruption(cause)
+		p.setOffline(fmt.Errorf("damaged below the recovery point %d, nothing was changed: %w", durable, cause))
+		if !last {
+			s.sealAs(info.Size, nextBase)
+		}
+		return false, nil
+	}
 	if cut {
 		if err := p.cutTail(s, info.Size); err != nil {
 			return false, err
@@ -165,13 +179,14 @@ func (p *Partition) dropAfter(i int) error {
 			return err
 		}
 		name := s.path(suffixLog)
-		if err := p.disk.Rename(name, name+".unreachable"); err != nil {
+		aside := p.unused(name + ".unreachable")
+		if err := p.disk.Rename(name, aside); err != nil {
 			return err
 		}
 		if err := s.removeFiles(p.disk); err != nil {
 			return err
 		}
-		p.log.Warn("segment is behind a damaged one, set aside", slog.Int64("segment", s.base), slog.String("file", name+".unreachable"))
+		p.log.Warn("segment is behind a damaged one, set aside", slog.Int64("segment", s.base), slog.String("file", aside))
 	}
 	kept := segs[: i+1 : i+1]
 	p.segs.Store(&kept)
@@ -205,22 +220,23 @@ func (p *Partition) cutTail(s *segment, size int64) error {
 // they are all zeros.
 func (p *Partition) keepTail(s *segment, f disk.File, at, size int64) (string, error) {
 	const piece = 1 << 20
-	name := fmt.Sprintf("%s.cut-%d", s.path(suffixLog), at)
 	var out disk.File
+	name := ""
 	b := make([]byte, piece)
 	for pos := at; pos < size; {
 		n, err := f.ReadAt(b[:min(piece, size-pos)], pos)
 		if n == 0 {
-			return "", err
+			return "", closeAfter(out, err)
 		}
 		if out == nil && !zeros(b[:n]) {
+			name = p.unused(fmt.Sprintf("%s.cut-%d", s.path(suffixLog), at))
 			if out, err = p.disk.Create(name); err != nil {
 				return "", err
 			}
 		}
 		if out != nil {
 			if _, err := out.WriteAt(b[:n], pos-at); err != nil {
-				return "", errors.Join(err, out.Close())
+				return "", closeAfter(out, err)
 			}
 		}
 		pos += int64(n)
@@ -228,7 +244,25 @@ func (p *Partition) keepTail(s *segment, f disk.File, at, size int64) (string, e
 	if out == nil {
 		return "", nil
 	}
-	return name, errors.Join(out.Sync(), out.Close())
+	return name, closeAfter(out, out.Sync())
+}
+
+func closeAfter(f disk.File, err error) error {
+	if f == nil {
+		return err
+	}
+	return errors.Join(err, f.Close())
+}
+
+// unused is a name that no file has yet: what was set aside before is not
+// ours to destroy.
+func (p *Partition) unused(name string) string {
+	for i, candidate := 1, name; ; i++ {
+		if _, err := p.disk.Stat(candidate); err != nil {
+			return candidate
+		}
+		candidate = fmt.Sprintf("%s.%d", name, i)
+	}
 }
 
 func zeros(b []byte) bool {
@@ -242,17 +276,18 @@ func zeros(b []byte) bool {
 
 // openTail finds where a growing segment ends and makes its indexes ready to
 // go on. With trust it begins at the last index entry that the log confirms,
-// else at the segment's start. Each batch that it passes is checked whole.
-func (p *Partition) openTail(s *segment, trust bool) error {
+// else at the segment's start. Each batch that it passes is checked whole. It
+// returns why it found no further one.
+func (p *Partition) openTail(s *segment, trust bool, durable int64) (batch.StopReason, error) {
 	info, err := p.disk.Stat(s.path(suffixLog))
 	if err != nil {
-		return err
+		return batch.Unreadable, err
 	}
 	s.size.Store(info.Size) // for header(), until the end is known
 	b, pos := index.NewBuilder(s.base, p.indexInterval()), int64(0)
 	if trust {
 		if b, pos, err = s.resumeIndexes(b); err != nil {
-			return err
+			return batch.Unreadable, err
 		}
 	}
 	// Everything from here on is to be found anew.
@@ -260,22 +295,19 @@ func (p *Partition) openTail(s *segment, trust bool) error {
 	s.next.Store(s.base)
 	s.sealed.Store(false)
 	s.startBuilder(b, 0)
-	_, err = s.extend(info.Size)
-	return err
+	return s.extend(info.Size, durable)
 }
 
 // resumeIndexes goes on from the entries of the index files, as far as the log
 // confirms the last of them. It returns the position to read on from.
 func (s *segment) resumeIndexes(fresh *index.Builder) (*index.Builder, int64, error) {
-	offsetFile, err1 := readFile(s.p.disk, s.path(suffixOffset))
-	timeFile, err2 := readFile(s.p.disk, s.path(suffixTime))
-	if err := errors.Join(err1, err2); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return fresh, 0, nil
-		}
+	offsets, times, err := s.readIndexes()
+	if errors.Is(err, fs.ErrNotExist) {
+		return fresh, 0, nil
+	}
+	if err != nil {
 		return nil, 0, err
 	}
-	offsets, times := index.ParseOffsets(offsetFile), index.ParseTimes(timeFile)
 	n := offsets.Len()
 	if n == 0 || !s.confirm(offsets.At(n-1)) {
 		return fresh, 0, nil
@@ -291,20 +323,23 @@ func (s *segment) resumeIndexes(fresh *index.Builder) (*index.Builder, int64, er
 		return fresh, 0, nil
 	}
 	e := times.At(t - 1)
-	if ok, err := s.confirmTime(&segmentIndexes{offsets: offsets}, e); err != nil || !ok {
+	w, found, err := s.walkToTime(&segmentIndexes{offsets, times, e.Timestamp, s.base + int64(e.RelativeOffset)})
+	if err != nil || !found {
 		return fresh, 0, err
 	}
+	w.close()
 	b := index.Resume(s.base, s.p.indexInterval(), offsets, times[:t*index.TimeEntrySize],
 		e.Timestamp, s.base+int64(e.RelativeOffset))
 	return b, int64(last.Position), nil
 }
 
 // extend publishes the whole batches from the published end on, up to end. It
-// stops before the first that is not there yet or not right, and returns why.
-func (s *segment) extend(end int64) (batch.StopReason, error) {
+// stops before the first that is not there yet or not right, and returns why;
+// durable is the offset up to which batches were safe on disk once.
+func (s *segment) extend(end, durable int64) (batch.StopReason, error) {
 	from := s.size.Load()
 	if from+batch.HeaderSize > end {
-		return batch.EndOfData, nil
+		return tailOf(from, end), nil
 	}
 	w := s.walkPlain(from, end)
 	defer w.close()
@@ -314,25 +349,53 @@ func (s *segment) extend(end int64) (batch.StopReason, error) {
 		s.size.Store(pos)
 	}()
 	for w.next() {
-		if w.err != nil {
-			return batch.Damaged, nil
+		if w.err != nil || w.header.BaseOffset < next {
+			return w.stopped(), nil
 		}
 		b, err := w.batch()
 		if err != nil {
 			return batch.Unreadable, err
 		}
-		if w.header.BaseOffset < next || !batch.VerifyCRC(b, &w.header) {
-			return batch.Damaged, nil
+		if !batch.VerifyCRC(b, &w.header) {
+			if !s.damagedForGood(&w.header, w.stop, end, durable) {
+				return batch.Damaged, nil
+			}
+			s.p.countCorruption(s.corrupt(w.pos, batch.ErrCRC))
 		}
 		s.mu.Lock()
 		s.builder.Resumed(w.header.LastOffset(), w.header.MaxTimestamp, w.pos, w.header.Size())
 		s.mu.Unlock()
 		next, pos = w.header.NextOffset(), w.stop
+		s.last = lastBatch{w.pos, w.header}
 	}
 	if w.ioErr != nil {
 		return batch.Unreadable, w.ioErr
 	}
 	return w.sc.Stop(), nil
+}
+
+// tailOf is why there is no batch in the last bytes of a file.
+func tailOf(from, end int64) batch.StopReason {
+	if from == end {
+		return batch.EndOfData
+	}
+	return batch.TornTail
+}
+
+// damagedForGood tells a batch that the disk has damaged from one that is only
+// half written. It is the former where the log was durable, and, in a log that
+// another process writes, where another batch follows: those offsets are lost,
+// and what comes behind them is not.
+func (s *segment) damagedForGood(h *batch.Header, stop, end, durable int64) bool {
+	if s.p.own {
+		return h.NextOffset() <= durable
+	}
+	var b [batch.HeaderSize]byte
+	if stop+int64(len(b)) > end || s.readFull(b[:], stop) != nil {
+		return false
+	}
+	next, err := batch.ParseHeader(b[:])
+	return err == nil && next.BaseOffset >= h.NextOffset()
 }
 
 // truncateIndexes makes the index files those of the builder.

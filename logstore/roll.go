@@ -118,6 +118,18 @@ func (s *segment) seal() {
 	s.sealed.Store(true)
 }
 
+// sealAs ends the growing of a segment whose end is known from elsewhere: what
+// can't be read in it is damage. Its indexes come from its files.
+func (s *segment) sealAs(size, next int64) {
+	s.mu.Lock()
+	s.builder = nil
+	s.mu.Unlock()
+	s.p.store.indexes.remove(s)
+	s.next.Store(next)
+	s.size.Store(size)
+	s.sealed.Store(true)
+}
+
 // writeEpochs writes the leader epoch checkpoint.
 func (p *Partition) writeEpochs() error {
 	return replaceFile(p.disk, p.path(epochFile), appendEpochs(nil, p.epochs))

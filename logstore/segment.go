@@ -29,6 +29,9 @@ type segment struct {
 	size   atomic.Int64
 	next   atomic.Int64
 	sealed atomic.Bool
+	// last is the last batch that was published, of a log that another process
+	// writes.
+	last lastBatch
 	// gone is set once the segment is deleted or replaced.
 	gone atomic.Bool
 
@@ -42,6 +45,21 @@ type segment struct {
 	offsetFile, timeFile         *handle
 
 	texts [formatCount]segmentText
+}
+
+// lastBatch tells a log that grew from one that was cut and grew again.
+type lastBatch struct {
+	pos    int64
+	header batch.Header
+}
+
+// endsAsBefore reports whether the last batch that was read is still there.
+func (s *segment) endsAsBefore() bool {
+	if s.last.header.Length == 0 {
+		return true
+	}
+	h, err := s.header(s.last.pos)
+	return err == nil && h == s.last.header
 }
 
 func newSegment(p *Partition, base int64, write bool) *segment {

@@ -20,16 +20,15 @@ type listing struct {
 // for what was listed: file systems stamp in steps.
 const settled = 2 * time.Second
 
-// stale reports whether the directory may have changed since it was listed,
-// and takes note that it is about to be listed again.
+// stale reports whether the directory may have changed since it was listed.
 func (l *listing) stale(modified, now time.Time) bool {
 	const atMost = 50 * time.Millisecond
-	if modified.Equal(l.modified) && (l.at.Sub(modified) > settled || now.Sub(l.at) < atMost) {
-		return false
-	}
-	l.modified, l.at = modified, now
-	return true
+	return !modified.Equal(l.modified) || l.at.Sub(modified) <= settled && now.Sub(l.at) >= atMost
 }
+
+// done takes note of a listing that was begun at a time and all of which was
+// seen to.
+func (l *listing) done(modified, begun time.Time) { l.modified, l.at = modified, begun }
 
 // source is how far the log of another process was read.
 type source struct {
@@ -54,7 +53,8 @@ func (s *Store) refresh() {
 
 func (s *Store) refreshDir(d *logDir) error {
 	info, err := s.opts.Disk.Stat(d.path)
-	if err != nil || !d.listed.stale(info.ModTime, time.Now()) {
+	begun := time.Now()
+	if err != nil || !d.listed.stale(info.ModTime, begun) {
 		return err
 	}
 	infos, err := s.opts.Disk.List(d.path)
@@ -64,7 +64,7 @@ func (s *Store) refreshDir(d *logDir) error {
 	if err := s.readCheckpoints(d); err != nil {
 		return err
 	}
-	present := map[TopicPartition]bool{}
+	present, all := map[TopicPartition]bool{}, true
 	for _, info := range infos {
 		tp, ok := s.partitionOf(d, info)
 		if !ok {
@@ -79,8 +79,15 @@ func (s *Store) refreshDir(d *logDir) error {
 		}
 		if err := s.loadPartition(d, tp); err != nil {
 			s.log.Error("partition can't be opened", slog.String("partition", tp.String()), slog.Any("cause", err))
+			all = false // it is tried again at the next look
 		}
 	}
+	if all {
+		d.listed.done(info.ModTime, begun)
+	}
+	s.mu.Lock()
+	s.nameTopics()
+	s.mu.Unlock()
 	return s.forget(d, present)
 }
 
@@ -126,8 +133,8 @@ func (p *Partition) refreshTail(s *segment) error {
 	if err != nil {
 		return err
 	}
-	if info.Size < s.size.Load() || info.Inode != s.inode {
-		return p.reopen() // cut or replaced
+	if info.Size < s.size.Load() || info.Inode != s.inode || !s.endsAsBefore() {
+		return p.reopen() // cut or replaced, and it may have grown again since
 	}
 	var head [batch.HeaderSize]byte
 	if info.Size-s.size.Load() < int64(len(head)) {
@@ -137,7 +144,7 @@ func (p *Partition) refreshTail(s *segment) error {
 		return err
 	}
 	// What is not a whole, right batch here is one that is being written.
-	_, err = s.extend(info.Size)
+	_, err = s.extend(info.Size, -1)
 	return err
 }
 
@@ -147,7 +154,8 @@ func (p *Partition) refreshList() error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // the store's listing will find out
 	}
-	if err != nil || !p.source.dir.stale(info.ModTime, time.Now()) {
+	begun := time.Now()
+	if err != nil || !p.source.dir.stale(info.ModTime, begun) {
 		return err
 	}
 	infos, err := p.listSegments()
@@ -171,21 +179,25 @@ func (p *Partition) refreshList() error {
 		delete(known, s.base)
 		segs[i] = s
 		if fresh.sealed.Load() && !s.sealed.Load() {
-			if _, err := s.extend(infos[i].info.Size); err != nil {
+			if _, err := s.extend(infos[i].info.Size, -1); err != nil {
 				return err
 			}
-			s.next.Store(fresh.next.Load())
-			s.seal()
+			// What could not be read in it is damage now, not a tail.
+			s.sealAs(infos[i].info.Size, fresh.next.Load())
 		}
 	}
-	return p.exchange(segs, known)
+	if err := p.exchange(segs, known); err != nil {
+		return err
+	}
+	p.source.dir.done(info.ModTime, begun)
+	return nil
 }
 
 // exchange makes segs the partition's segments, and retires the old ones.
 func (p *Partition) exchange(segs []*segment, old map[int64]*segment) error {
 	if n := len(segs); n > 0 && segs[n-1].builder == nil {
-		if err := p.openTail(segs[n-1], true); err != nil {
-			return ignoreMissing(err)
+		if _, err := p.openTail(segs[n-1], true, -1); err != nil {
+			return err
 		}
 	}
 	p.segs.Store(&segs)

@@ -99,7 +99,7 @@ func (t *textStream) more(b []byte) (int, error) {
 	}
 	raw, err := t.w.batch()
 	if err != nil {
-		return 0, err
+		return 0, t.leave()
 	}
 	if err := t.dec.Decode(raw, &t.recs); err != nil {
 		return 0, t.damaged(t.w.s.corrupt(t.w.pos, err))
@@ -152,6 +152,9 @@ func (t *textStream) leave() error {
 	err := t.w.ioErr
 	t.w.close()
 	t.w = nil
+	if errors.Is(err, ErrDeleted) && !t.v.p.Deleted() {
+		return nil // the segment is gone, its text a gap now: go on behind it
+	}
 	if err == nil && t.pos < t.ext.end() {
 		// The log is shorter than it was: a broker cut it, or the disk lies.
 		err = t.ext.seg.corrupt(t.ext.seg.size.Load(), batch.ErrTruncated)

@@ -86,6 +86,14 @@ func (w *walker) damage(cause error) bool {
 	return true
 }
 
+// stopped is why a walk without resync ended at this step.
+func (w *walker) stopped() batch.StopReason {
+	if errors.Is(w.err, batch.ErrTruncated) {
+		return batch.TornTail
+	}
+	return batch.Damaged
+}
+
 // batch returns the bytes of this step's batch, valid until next.
 func (w *walker) batch() ([]byte, error) {
 	b, err := w.sc.Batch()
