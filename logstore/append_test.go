@@ -360,3 +360,80 @@ func TestAppendsToAClosedOrDeletedStore(t *testing.T) {
 		t.Errorf("left behind: %v", matches)
 	}
 }
+
+// A sync that flush.messages asks for and that fails is the writer's error.
+func TestFailedFlushMessagesIsTold(t *testing.T) {
+	d := &faultDisk{}
+	s := openStore(t, t.TempDir(), Options{Disk: d})
+	p := newTopic(t, s, "t", map[string]string{"flush.messages": "1"})
+	d.set(func(op, _ string) error {
+		if op == "sync" {
+			return syscall.EIO
+		}
+		return nil
+	})
+	if n, err := p.NewLineWriter().Write([]byte("a\nb\n")); !errors.Is(err, syscall.EIO) || n != 0 {
+		t.Errorf("%d, %v", n, err)
+	}
+	d.set(func(string, string) error { return nil })
+	if err := p.Sync(); !errors.Is(err, ErrOffline) || p.recoveryPoint.Load() != 0 {
+		t.Errorf("a second sync: %v, recovery point %d", err, p.recoveryPoint.Load())
+	}
+}
+
+// A line that grew too long is dropped with its end, and the next is a record
+// again, whatever fails meanwhile.
+func TestLinesAfterATooLongOne(t *testing.T) {
+	d := &faultDisk{}
+	s := openStore(t, t.TempDir(), Options{Disk: d})
+	p := newTopic(t, s, "t", map[string]string{"max.message.bytes": "200"})
+	w := p.NewLineWriter()
+	write := func(text string, want error) {
+		t.Helper()
+		if _, err := w.Write([]byte(text)); !errors.Is(err, want) {
+			t.Fatalf("%q: %v, want %v", text, err, want)
+		}
+	}
+	write(strings.Repeat("x", 150), nil)
+	write("\n", ErrTooLarge) // 150 bytes and 61 of a header
+	write("one\n", nil)
+	write(strings.Repeat("y", 500), ErrTooLarge)
+	d.set(func(op, _ string) error {
+		if op == "write" {
+			return syscall.ENOSPC
+		}
+		return nil
+	})
+	write("tail of y\ntwo\n", syscall.ENOSPC)
+	d.set(func(string, string) error { return nil })
+	write("tail of y\ntwo\n", nil)
+	if got := text(t, p, FormatValues); got != "one\ntwo\n" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestCloseWithWritersInFlight(t *testing.T) {
+	for range 20 {
+		s := openStore(t, t.TempDir(), Options{})
+		p := newTopic(t, s, "t", map[string]string{"segment.bytes": "200"})
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				w := p.NewLineWriter()
+				for {
+					if _, err := w.Write([]byte("a line that makes the log roll, again and again\n")); err != nil {
+						if !errors.Is(err, ErrClosed) {
+							t.Error(err)
+						}
+						return
+					}
+				}
+			})
+		}
+		for p.EndOffset() < 20 {
+			time.Sleep(time.Millisecond)
+		}
+		closeStore(t, s)
+		wg.Wait()
+	}
+}

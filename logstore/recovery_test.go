@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"klogfs/batch"
 	"klogfs/index"
 )
 
@@ -292,32 +293,38 @@ func TestRecoveredIndexes(t *testing.T) {
 	}
 }
 
-// Case 1: entries of an index are the prefix that the log confirms.
+// Case 1: entries of an index are the prefix that the log confirms, and a file
+// that is not whole is no reason for a wrong answer.
 func TestRottenIndexes(t *testing.T) {
 	var log []byte
-	for i := range 200 {
-		log = append(log, builtBatch(t, int64(i*10), int64(1000+i), 9, fmt.Sprint("value ", i))...)
-	}
 	b := index.NewBuilder(0, 100)
-	for i, size := 0, len(log)/200; i < 200; i++ {
-		b.Add(int64(i*10+9), int64(1000+i), int64(i*size), size)
+	for i := range int64(200) {
+		raw := builtBatch(t, i*10, 1000+i, 9, fmt.Sprint("value ", i))
+		b.Add(i*10+9, 1000+i, int64(len(log)), len(raw))
+		log = append(log, raw...)
 	}
+	b.Close()
 	zeros := make([]byte, 4096)
-	for name, files := range map[string][2][]byte{
-		"missing":      {nil, nil},
-		"right":        {b.Offsets(), b.Times()},
-		"preallocated": {append(append([]byte{}, b.Offsets()...), zeros...), append(append([]byte{}, b.Times()...), zeros...)},
-		"zeros":        {zeros, zeros},
-		"torn":         {b.Offsets()[:21], b.Times()[:31]},
-		"another log":  {index.OffsetEntry{RelativeOffset: 19, Position: 10}.Append(nil), index.TimeEntry{Timestamp: 5000, RelativeOffset: 19}.Append(nil)},
+	for name, tc := range map[string]struct {
+		offsets, times []byte
+		rebuilt        bool
+	}{
+		"missing":      {nil, nil, true},
+		"right":        {b.Offsets(), b.Times(), false},
+		"preallocated": {append(append([]byte{}, b.Offsets()...), zeros...), append(append([]byte{}, b.Times()...), zeros...), false},
+		"zeros":        {zeros, zeros, true},
+		"torn":         {b.Offsets()[:21], b.Times()[:31], true},
+		"a byte short": {b.Offsets(), b.Times()[:len(b.Times())-1], true},
+		"another log":  {index.OffsetEntry{RelativeOffset: 19, Position: 10}.Append(nil), index.TimeEntry{Timestamp: 5000, RelativeOffset: 19}.Append(nil), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := writeBroker(t, map[int64][]byte{0: log, 2000: builtBatch(t, 2000, 2000, -1, "last")})
-			if files[0] != nil {
-				writeFile(t, filepath.Join(dir, "p-0", segmentFile(0, suffixOffset)), files[0])
-				writeFile(t, filepath.Join(dir, "p-0", segmentFile(0, suffixTime)), files[1])
+			if tc.offsets != nil {
+				writeFile(t, filepath.Join(dir, "p-0", segmentFile(0, suffixOffset)), tc.offsets)
+				writeFile(t, filepath.Join(dir, "p-0", segmentFile(0, suffixTime)), tc.times)
 			}
-			s := openStore(t, dir, Options{})
+			var told logBuffer
+			s := openStore(t, dir, Options{Log: told.logger()})
 			p := partition(t, s, "p-0")
 			for i := range int64(200) {
 				if got := value(t, p, i*10); got != fmt.Sprint("value ", i) {
@@ -330,6 +337,85 @@ func TestRottenIndexes(t *testing.T) {
 			if loc, err := p.OffsetForTime(1500); err != nil || loc.Offset != 2000 {
 				t.Errorf("time 1500 is %d, %v", loc.Offset, err)
 			}
+			if got := strings.Contains(told.String(), "index made again"); got != tc.rebuilt {
+				t.Errorf("rebuilt: %v, want %v", got, tc.rebuilt)
+			}
 		})
+	}
+}
+
+// Below the recovery point a damaged batch is a failing disk's: it is EIO for
+// its offsets, and drops nothing that follows.
+func TestDamageBelowTheRecoveryPoint(t *testing.T) {
+	for _, clean := range []bool{true, false} {
+		t.Run(fmt.Sprintf("clean=%v", clean), func(t *testing.T) {
+			dir := t.TempDir()
+			s := openStore(t, dir, Options{})
+			p := newTopic(t, s, "t", nil)
+			for i := range 100 {
+				produce(t, p, fmt.Sprint("record ", i))
+			}
+			closeStore(t, s)
+			log := filepath.Join(dir, "t-0", segmentFile(0, suffixLog))
+			b, err := os.ReadFile(log)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b[len(b)/100*50+70] ^= 1
+			writeFile(t, log, b)
+			if !clean {
+				if err := os.Remove(filepath.Join(dir, cleanShutdownFile)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s = openStore(t, dir, Options{})
+			p = partition(t, s, "t-0")
+			bad := 0
+			for i := range int64(100) {
+				loc, err := p.Locate(i)
+				var corrupt *batch.CorruptionError
+				switch {
+				case errors.As(err, &corrupt):
+					bad++
+				case err != nil || loc.Offset != i:
+					t.Errorf("offset %d: %v", i, err)
+				}
+			}
+			if bad != 1 || p.EndOffset() != 100 {
+				t.Errorf("%d offsets are damaged, the end is %d", bad, p.EndOffset())
+			}
+			if info, err := os.Stat(log); err != nil || info.Size() != int64(len(b)) {
+				t.Errorf("the log has changed: %v, %v", info, err)
+			}
+			produce(t, p, "next")
+			if got := value(t, p, 100); got != "next" {
+				t.Errorf("offset 100 is %q", got)
+			}
+		})
+	}
+}
+
+// Checkpoints say nothing of a topic that was deleted.
+func TestCheckpointsForgetDeletedTopics(t *testing.T) {
+	dir := t.TempDir()
+	s := openStore(t, dir, Options{})
+	produce(t, newTopic(t, s, "t", nil), "a", "b", "c")
+	closeStore(t, s)
+	writeFile(t, filepath.Join(dir, logStartFile), []byte("0\n1\nt 0 2\n"))
+	s = openStore(t, dir, Options{})
+	if got := partition(t, s, "t-0").LogStartOffset(); got != 2 {
+		t.Fatalf("log start %d", got)
+	}
+	if err := s.DeleteTopic("t"); err != nil {
+		t.Fatal(err)
+	}
+	produce(t, newTopic(t, s, "t", nil), "x", "y", "z")
+	closeStore(t, s)
+	if err := os.Remove(filepath.Join(dir, cleanShutdownFile)); err != nil {
+		t.Fatal(err)
+	}
+	s = openStore(t, dir, Options{})
+	if got := text(t, partition(t, s, "t-0"), FormatValues); got != "x\ny\nz\n" {
+		t.Errorf("%q", got)
 	}
 }
