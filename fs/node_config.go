@@ -6,6 +6,7 @@ import (
 	"sort"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	gofs "github.com/hanwen/go-fuse/v2/fs"
@@ -20,11 +21,14 @@ import (
 type configNode struct {
 	contentNode
 	topic string
+	// truncated is set between a truncation and the open that follows it: the
+	// kernel tells of the two apart.
+	truncated atomic.Bool
 }
 
 // configFile makes the file the answer of a lookup.
 func (n *topicNode) configFile(ctx context.Context, out *fuse.EntryOut) (*gofs.Inode, syscall.Errno) {
-	c := &configNode{contentNode{node{m: n.m}, n.config}, n.topic}
+	c := &configNode{contentNode: contentNode{node{m: n.m}, n.config}, topic: n.topic}
 	made, err := c.make()
 	if err != nil {
 		return nil, n.m.errno("look up", n.topic, err)
@@ -66,6 +70,7 @@ func (n *configNode) Getattr(ctx context.Context, f gofs.FileHandle, out *fuse.A
 // Setattr takes the truncation that comes before a new content.
 func (n *configNode) Setattr(ctx context.Context, f gofs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
 	if size, ok := in.GetSize(); ok && size == 0 && n.m.store.Writable() {
+		n.truncated.Store(true)
 		n.attr(&out.Attr, content{modified: n.m.started})
 		return 0
 	}
@@ -80,7 +85,7 @@ func (n *configNode) Open(ctx context.Context, flags uint32) (gofs.FileHandle, u
 	if !n.m.store.Writable() {
 		return nil, 0, syscall.EROFS
 	}
-	h := &configHandle{n: n}
+	h := &configHandle{n: n, changed: n.truncated.Swap(false)}
 	if flags&syscall.O_APPEND != 0 {
 		c, err := n.make()
 		if err != nil {

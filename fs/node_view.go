@@ -75,11 +75,10 @@ func (h *viewHandle) more(b *logstore.Bytes, dest []byte, off int64) error {
 	}
 	have := int64(len(b.B))
 	rest, err := h.r.Read(off+have, len(dest)-int(have))
-	if err != nil {
-		return nil // what there is first; the next read meets the error
+	if err == nil { // else the next read meets the error: what there is goes first
+		b.B = append(b.B, rest.B...)
+		rest.Release()
 	}
-	b.B = append(b.B, rest.B...)
-	rest.Release()
 	return nil
 }
 
