@@ -21,8 +21,8 @@ import (
 type configNode struct {
 	contentNode
 	topic string
-	// truncated is set between a truncation and the open that follows it: the
-	// kernel tells of the two apart.
+	// truncated is set by the truncation that follows an open, until the close:
+	// the kernel tells of it by the node.
 	truncated atomic.Bool
 }
 
@@ -85,7 +85,7 @@ func (n *configNode) Open(ctx context.Context, flags uint32) (gofs.FileHandle, u
 	if !n.m.store.Writable() {
 		return nil, 0, syscall.EROFS
 	}
-	h := &configHandle{n: n, changed: n.truncated.Swap(false)}
+	h := &configHandle{n: n}
 	if flags&syscall.O_APPEND != 0 {
 		c, err := n.make()
 		if err != nil {
@@ -138,6 +138,9 @@ func parseConfig(text []byte) (map[string]string, error) {
 func (h *configHandle) Flush(context.Context) syscall.Errno {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.n.truncated.Swap(false) && !h.changed {
+		h.text, h.changed = nil, true
+	}
 	if !h.changed {
 		return 0
 	}
