@@ -21,7 +21,7 @@ import (
 type configNode struct {
 	contentNode
 	topic string
-	// truncated is set by the truncation that follows an open, until the close:
+	// truncated is set by the truncation that follows an open, until its end:
 	// the kernel tells of it by the node.
 	truncated atomic.Bool
 }
@@ -103,6 +103,7 @@ type configHandle struct {
 	mu      sync.Mutex
 	text    []byte
 	changed bool
+	tried   bool // whether anything was written, if only to be refused
 }
 
 // Write takes a piece. It goes behind what came before. Where lines end, a bad
@@ -111,6 +112,7 @@ func (h *configHandle) Write(_ context.Context, data []byte, _ int64) (uint32, s
 	const most = 1 << 20
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.tried = true
 	if len(h.text)+len(data) > most {
 		return 0, syscall.EFBIG
 	}
@@ -138,9 +140,6 @@ func parseConfig(text []byte) (map[string]string, error) {
 func (h *configHandle) Flush(context.Context) syscall.Errno {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.n.truncated.Swap(false) && !h.changed {
-		h.text, h.changed = nil, true
-	}
 	if !h.changed {
 		return 0
 	}
@@ -150,4 +149,16 @@ func (h *configHandle) Flush(context.Context) syscall.Errno {
 		err = h.n.m.store.AlterTopic(h.n.topic, config)
 	}
 	return h.n.m.errno("configure topic", h.n.topic, err)
+}
+
+// Release ends the handle. A file that was emptied and not written to is an
+// empty configuration; not before, since a shell closes a copy of its
+// descriptor before it writes.
+func (h *configHandle) Release(context.Context) syscall.Errno {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.n.truncated.Swap(false) || h.tried {
+		return 0
+	}
+	return h.n.m.errno("configure topic", h.n.topic, h.n.m.store.AlterTopic(h.n.topic, nil))
 }
