@@ -2,6 +2,7 @@ package logstore
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -110,22 +111,47 @@ func (w *LineWriter) Flush() error {
 // append makes records of lines, the first of which what is pending begins. It
 // returns how many bytes of the lines were stored.
 func (w *LineWriter) append(lines []byte) (int, error) {
-	e := encoders.Get().(*encoder)
-	defer e.release()
-	e.begin(w.p.config.Load())
-	begun := 0
+	config, begun := w.p.config.Load(), 0
+	first := newEncoder(config)
+	defer first.release()
 	if len(w.pending) > 0 {
-		i := bytes.IndexByte(lines, '\n')
-		first := append(w.pending, lines[:i]...)
-		e.add(first, i+1)
-		begun = i + 1
+		begun = bytes.IndexByte(lines, '\n') + 1
+		first.add(append(w.pending, lines[:begun-1]...), begun)
 	}
-	if err := e.addLines(lines, begun); err != nil {
-		if len(e.batches) == 0 {
+	if err := first.encode(lines, begun, config); err != nil {
+		if len(first.batches) == 0 {
 			w.pending = nil // no end would make a record of it
 		}
 		return 0, w.refused(err)
 	}
+	return w.store(first)
+}
+
+// encode makes the batches of lines from a place on. Compressing is shared by
+// two goroutines where there is much to do; without it, moving the bytes from
+// one core to another costs what that would save.
+func (e *encoder) encode(lines []byte, from int, c *Config) error {
+	half := middle(lines, from)
+	if c.Compression == batch.CodecNone || half == len(lines) {
+		return e.addLines(lines, from, len(lines))
+	}
+	second := newEncoder(c)
+	defer second.release()
+	done := make(chan error, 1)
+	go func() { done <- second.addLines(lines, half, len(lines)) }()
+	err := e.addLines(lines, from, half)
+	if err = errors.Join(err, <-done); err != nil {
+		return err
+	}
+	e.batches = append(e.batches, second.batches...)
+	e.consumed = append(e.consumed, second.consumed...)
+	e.data = append(e.data, second.data...)
+	return nil
+}
+
+// store appends what was encoded, and returns how many bytes of the lines that
+// was.
+func (w *LineWriter) store(e *encoder) (int, error) {
 	done, err := w.p.appendBatches(e.data, e.batches, e.now)
 	if err != nil && done == len(e.batches) {
 		// All is appended, and could not be made durable: no success.
@@ -139,6 +165,17 @@ func (w *LineWriter) append(lines []byte) (int, error) {
 	return 0, err
 }
 
+// middle is where a second goroutine begins to encode, at the start of a line;
+// the end where that is not worth it.
+func middle(lines []byte, from int) int {
+	const worthIt = 256 << 10
+	if len(lines)-from < worthIt {
+		return len(lines)
+	}
+	half := from + (len(lines)-from)/2
+	return half + bytes.IndexByte(lines[half:], '\n') + 1
+}
+
 func (w *LineWriter) refused(err error) error {
 	return fmt.Errorf("append to %s: %w", w.p.Name(), err)
 }
@@ -150,7 +187,8 @@ func (e *encoder) release() {
 	encoders.Put(e)
 }
 
-func (e *encoder) begin(c *Config) {
+func newEncoder(c *Config) *encoder {
+	e := encoders.Get().(*encoder)
 	e.data, e.batches, e.consumed = e.data[:0], e.batches[:0], e.consumed[:0]
 	e.opts = batch.BuilderOptions{Codec: c.Compression, Level: c.compressionLevel()}
 	e.limit = batchBytes
@@ -160,13 +198,14 @@ func (e *encoder) begin(c *Config) {
 	e.limit = int(min(int64(e.limit), c.MaxMessageBytes, c.SegmentBytes))
 	e.now, e.open = time.Now().UnixMilli(), false
 	e.most = int(min(c.MaxMessageBytes, c.SegmentBytes))
+	return e
 }
 
-// addLines adds the lines of b from a place on.
-func (e *encoder) addLines(b []byte, at int) error {
-	for at < len(b) {
+// addLines adds the lines of b from one place to another, and ends the batch.
+func (e *encoder) addLines(b []byte, at, end int) error {
+	for at < end {
 		e.start()
-		n := e.builder.AppendLines(e.now, b[at:], e.limit)
+		n := e.builder.AppendLines(e.now, b[at:end], e.limit)
 		if n == 0 {
 			if err := e.end(); err != nil {
 				return err
