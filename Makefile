@@ -3,7 +3,7 @@
 GO       ?= go
 LINT     := $(GO) tool -modfile=internal/tools/go.mod golangci-lint
 PACKAGES ?= ./...
-FUZZTIME ?= 5s
+FUZZTIME ?= 50000x
 ROUNDS   ?= 5
 export GOFLAGS := $(filter-out -mod=%,$(GOFLAGS)) -mod=readonly
 
@@ -20,14 +20,16 @@ test:
 race:
 	$(GO) test -race -timeout 30m $(RACEFLAGS) $(PACKAGES)
 
-# Each fuzz target of each package for FUZZTIME; go test takes one at a time.
+# Each fuzz target of each package for FUZZTIME, go test takes one at a time:
+# a number of inputs, because go test can take the end of a stretch of time for
+# a failure of the input it is just making smaller.
 # The lists go through variables, so that a package that does not compile fails.
 fuzz:
 	@set -eu; pkgs=$$($(GO) list $(PACKAGES)); for pkg in $$pkgs; do \
 		list=$$($(GO) test -list '^Fuzz' $$pkg) || { echo "$$list"; exit 1; }; \
 		for target in $$(echo "$$list" | grep '^Fuzz' || true); do \
 			echo "fuzz $$pkg $$target"; \
-			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 100x $$pkg; \
 		done; \
 	done
 
