@@ -116,17 +116,13 @@ func readAll(dst []byte, r io.Reader) ([]byte, error) {
 // declaredSize is how large src says it is, decompressed; 0 where it does not.
 // It may lie.
 func declaredSize(c Codec, src []byte) uint64 {
-	switch c {
-	case CodecZstd:
-		var h zstd.Header
-		if h.Decode(src) == nil && h.HasFCS {
-			return h.FrameContentSize
-		}
-	case CodecSnappy:
-		if n, err := snappy.DecodedLen(src); err == nil && !bytes.HasPrefix(src, []byte(xerialMagic)) {
-			return uint64(n)
-		}
-	case CodecNone, CodecGzip, CodecLZ4:
+	var h zstd.Header
+	if c == CodecZstd && h.Decode(src) == nil && h.HasFCS {
+		return h.FrameContentSize
+	}
+	if c == CodecSnappy && !bytes.HasPrefix(src, []byte(xerialMagic)) {
+		n, _ := snappy.DecodedLen(src) // 0 where it says nothing
+		return uint64(n)
 	}
 	return 0
 }

@@ -45,14 +45,19 @@ type decoding struct {
 
 var decodings = sync.Pool{New: func() any { return new(decoding) }}
 
-// keptBuffer is the largest buffer that goes back to a pool, in bytes.
-const keptBuffer = 1 << 20
+// keptBuffer is the largest buffer that is kept for the next use, in bytes, and
+// keptDecoded the largest with decompressed records: what is larger counts
+// against the budget.
+const (
+	keptBuffer  = 4 << 20
+	keptDecoded = 1 << 20
+)
 
 func (d *decoding) release() {
 	if cap(d.buf) > keptBuffer {
 		d.buf = nil
 	}
-	d.dec.Trim(keptBuffer)
+	d.dec.Trim(keptDecoded)
 	d.recs = batch.Records{}
 	decodings.Put(d)
 }

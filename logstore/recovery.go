@@ -385,8 +385,8 @@ func (s *segment) verify(w *walker, end, durable int64) error {
 	if w.err != nil {
 		return nil
 	}
-	b, err := w.batch()
-	if err != nil || batch.VerifyCRC(b, &w.header) {
+	right, err := w.right()
+	if err != nil || right {
 		return err
 	}
 	if w.header.NextOffset() <= durable && w.stop == end {

@@ -46,7 +46,7 @@ func (t *textStream) close() {
 		t.w = nil
 	}
 	t.carry, t.failed, t.within = nil, nil, false
-	t.dec.Trim(keptBuffer)
+	t.dec.Trim(keptDecoded)
 	if cap(t.store) > keptBuffer {
 		t.store = nil
 	}
@@ -147,7 +147,7 @@ func (t *textStream) nextRecord() {
 	var r batch.Record
 	if !t.recs.Next(&r) {
 		t.within = false
-		t.dec.Trim(keptBuffer)
+		t.dec.Trim(keptDecoded)
 		return
 	}
 	t.store = t.v.format.appendRecord(t.store[:0], t.v.p.tp, &t.recs.Header, &r)

@@ -85,7 +85,7 @@ func (s *segment) batchText(f Format, w *walker, d *decoding) (int64, error) {
 	} else {
 		size, err = s.recordsText(f, d)
 	}
-	d.dec.Trim(keptBuffer)
+	d.dec.Trim(keptDecoded)
 	if err != nil {
 		return 0, s.corrupt(w.pos, err)
 	}

@@ -78,13 +78,13 @@ func (w *walker) next() bool {
 // cause is why the scanner has no batch that can be here; nil at the end of
 // the data.
 func (w *walker) cause() error {
-	err := w.sc.Err()
-	var c *batch.CorruptionError
+	var damage *batch.CorruptionError
+	if errors.As(w.sc.Err(), &damage) {
+		return damage.Cause
+	}
+	w.ioErr = w.sc.Err()
 	switch {
-	case errors.As(err, &c):
-		return c.Cause
-	case err != nil:
-		w.ioErr = err
+	case w.ioErr != nil:
 		return nil
 	case w.sc.End() > w.stop:
 		return batch.ErrOffsetOrder // it found one, beyond the segment's bound
@@ -204,6 +204,15 @@ func (w *walker) stopped() batch.StopReason {
 		return batch.TornTail
 	}
 	return batch.Damaged
+}
+
+// right checks this step's batch against its checksum.
+func (w *walker) right() (bool, error) {
+	if w.header.Size() > keptBuffer {
+		return batch.CheckCRC(w.s, w.pos, &w.header)
+	}
+	b, err := w.batch()
+	return err == nil && batch.VerifyCRC(b, &w.header), err
 }
 
 // batch returns the bytes of this step's batch, valid until next.
