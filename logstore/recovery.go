@@ -391,9 +391,9 @@ func (s *segment) verify(w *walker, end, durable int64) error {
 	}
 	if w.header.NextOffset() <= durable && w.stop == end {
 		s.p.countCorruption(s.corrupt(w.pos, batch.ErrCRC))
-		return nil
+	} else {
+		w.spoil()
 	}
-	w.spoil()
 	return w.ioErr
 }
 

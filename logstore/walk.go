@@ -83,12 +83,10 @@ func (w *walker) cause() error {
 		return damage.Cause
 	}
 	w.ioErr = w.sc.Err()
-	switch {
-	case w.ioErr != nil:
-		return nil
-	case w.sc.End() > w.stop:
+	if w.ioErr == nil && w.sc.End() > w.stop {
 		return batch.ErrOffsetOrder // it found one, beyond the segment's bound
-	case w.sc.Stop() == batch.TornTail:
+	}
+	if w.ioErr == nil && w.sc.Stop() == batch.TornTail {
 		return batch.ErrTruncated
 	}
 	return nil
