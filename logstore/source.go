@@ -173,7 +173,7 @@ func (p *Partition) refreshList() error {
 	segs := p.openSegments(infos)
 	for i, fresh := range segs {
 		s := known[fresh.base]
-		if s == nil || s.inode != fresh.inode {
+		if s == nil || s.inode != fresh.inode || s.suffix != fresh.suffix {
 			continue // new, or replaced by the cleaner
 		}
 		delete(known, s.base)
