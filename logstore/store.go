@@ -42,6 +42,9 @@ type Options struct {
 	// DecodedMemory bounds the decompressed batches kept in memory, in bytes,
 	// 0 for 8 MiB.
 	DecodedMemory int64
+	// CacheDir is where what was found out about a broker's logs is kept for
+	// the next time; "" for nowhere.
+	CacheDir string
 	// DecodeBudget bounds what is decompressed at one time, by all readers
 	// together, in bytes, 0 for 256 MB. A batch that needs more is damage.
 	DecodeBudget int64
@@ -90,7 +93,7 @@ func Open(dirs []string, opts Options) (*Store, error) {
 			return nil, errors.Join(err, s.unlock())
 		}
 	}
-	err := s.checkDirs()
+	err := errors.Join(s.checkCacheDir(), s.checkDirs())
 	if err == nil {
 		err = s.load()
 	}
