@@ -64,15 +64,15 @@ func AppendJSON(dst []byte, tp TopicPartition, r *Record) []byte {
 	dst = append(dst, `,"timestampType":"`...)
 	dst = append(dst, r.TimestampType.String()...)
 	dst = appendJSONInt(dst, `","leaderEpoch":`, int64(r.LeaderEpoch))
-	dst = appendJSONBytes(append(dst, `,"key":`...), r.Key)
-	dst = appendJSONBytes(append(dst, `,"value":`...), r.Value)
+	dst = AppendJSONBytes(append(dst, `,"key":`...), r.Key)
+	dst = AppendJSONBytes(append(dst, `,"value":`...), r.Value)
 	dst = append(dst, `,"headers":[`...)
 	for i, h := range r.Headers {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendJSONBytes(append(dst, '['), h.Key)
-		dst = appendJSONBytes(append(dst, ','), h.Value)
+		dst = AppendJSONBytes(append(dst, '['), h.Key)
+		dst = AppendJSONBytes(append(dst, ','), h.Value)
 		dst = append(dst, ']')
 	}
 	return append(dst, "]}"...)
@@ -82,7 +82,9 @@ func appendJSONInt(dst []byte, name string, v int64) []byte {
 	return strconv.AppendInt(append(dst, name...), v, 10)
 }
 
-func appendJSONBytes(dst, b []byte) []byte {
+// AppendJSONBytes writes bytes as a JSON value, as AppendJSON has keys and
+// values.
+func AppendJSONBytes(dst, b []byte) []byte {
 	switch {
 	case b == nil:
 		return append(dst, "null"...)

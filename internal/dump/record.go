@@ -1,0 +1,181 @@
+package dump
+
+import (
+	"errors"
+	"fmt"
+)
+
+// record is one record, whatever its format.
+type record struct {
+	offset    int64
+	timestamp int64
+	sequence  int32
+	// key and value are nil for null; their sizes are as they are stored.
+	key, value         []byte
+	keySize, valueSize int
+	headers            []byte
+	headerCount        int
+
+	// legacyValid and legacyCRC are of a message of format 0 or 1.
+	legacyValid bool
+	legacyCRC   uint32
+
+	// batchFields are the JSON of the batch.
+	batchFields []byte
+}
+
+// What is wrong with a record.
+var (
+	errRecordSize = errors.New("its size is not that of its fields")
+	errVarint     = errors.New("a varint is too long")
+	errRecordEnd  = errors.New("it goes past the end of the batch")
+	errCount      = errors.New("the count of records or headers is not that of the batch")
+)
+
+// fields reads the fields of records. It goes bad once, and is asked at the
+// end.
+type fields struct {
+	b   []byte
+	at  int
+	err error
+}
+
+func (f *fields) fail(err error) {
+	if f.err == nil {
+		f.err = err
+	}
+}
+
+// varint reads a number of up to size bytes (Kafka's ByteUtils).
+func (f *fields) varint(size int) int64 {
+	if f.at < len(f.b) && f.b[f.at] < 0x80 {
+		c := f.b[f.at]
+		f.at++
+		return int64(c>>1) ^ -int64(c&1)
+	}
+	return f.longVarint(size)
+}
+
+func (f *fields) longVarint(size int) int64 {
+	var v uint64
+	for i := range size {
+		if f.at >= len(f.b) {
+			f.fail(errRecordEnd)
+			return 0
+		}
+		c := f.b[f.at]
+		f.at++
+		v |= uint64(c&0x7f) << (7 * i)
+		if c < 0x80 {
+			if size == varintSize {
+				v = uint64(uint32(v))
+			}
+			return int64(v>>1) ^ -int64(v&1)
+		}
+	}
+	f.fail(errVarint)
+	return 0
+}
+
+// The lengths of the longest numbers, in bytes.
+const (
+	varintSize  = 5
+	varlongSize = 10
+)
+
+// bytes reads a length and as many bytes; nil for any negative length, as
+// Kafka has it.
+func (f *fields) bytes() []byte {
+	n := int(f.varint(varintSize))
+	if n < 0 || f.err != nil {
+		return nil
+	}
+	if n > len(f.b)-f.at {
+		f.fail(errRecordEnd)
+		return nil
+	}
+	b := f.b[f.at : f.at+n : f.at+n]
+	f.at += n
+	return b
+}
+
+// parse reads the next record of a batch of format 2.
+func (r *record) parse(h *head, f *fields) error {
+	size := int(f.varint(varintSize))
+	if f.err == nil && size > len(f.b)-f.at {
+		f.fail(errRecordEnd)
+	}
+	start := f.at
+	f.at++ // attributes, of which none are in use
+	r.timestamp = h.Timestamp(f.varint(varlongSize))
+	delta := int32(f.varint(varintSize))
+	r.offset = h.BaseOffset + int64(delta)
+	r.sequence = -1
+	if h.BaseSequence >= 0 {
+		r.sequence = addSequence(h.BaseSequence, delta)
+	}
+	r.key, r.value = f.bytes(), f.bytes()
+	r.keySize, r.valueSize = nullableSize(r.key), nullableSize(r.value)
+	r.headerCount = int(f.varint(varintSize))
+	r.headers = nil
+	if r.headerCount != 0 && f.err == nil {
+		r.skipHeaders(f)
+	}
+	if f.err == nil && f.at-start != size {
+		f.fail(errRecordSize)
+	}
+	return f.err
+}
+
+func nullableSize(b []byte) int {
+	if b == nil {
+		return -1
+	}
+	return len(b)
+}
+
+// skipHeaders checks the headers and keeps where they are.
+func (r *record) skipHeaders(f *fields) {
+	if r.headerCount < 0 || r.headerCount > len(f.b)-f.at {
+		f.fail(errCount)
+		return
+	}
+	start := f.at
+	for range r.headerCount {
+		if f.bytes() == nil {
+			f.fail(errRecordSize) // a header's name is never null
+		}
+		if f.bytes(); f.err != nil {
+			return
+		}
+	}
+	r.headers = f.b[start:f.at]
+}
+
+// records prints the records of a batch.
+func (d *dumper) records(h *head, b []byte, gaps *offsetGaps) error {
+	return d.eachRecord(h, b, func(r *record) error {
+		if r.offset < d.From || r.offset >= d.To {
+			return nil
+		}
+		gaps.next(r.offset)
+		if d.JSON {
+			return d.recordJSON(h, r)
+		}
+		return d.recordLine(h, r)
+	})
+}
+
+// eachRecord goes over the records of a batch, up to the first that is none.
+func (d *dumper) eachRecord(h *head, b []byte, each func(*record) error) error {
+	var err error
+	if h.legacy() {
+		err = d.eachMessage(h, b, each)
+	} else {
+		err = d.eachOfBatch(h, b, each)
+	}
+	if err != nil && !errors.Is(err, errClosedPipe) {
+		err = fmt.Errorf("%w: the batch at position %d (offset %d): %w", ErrDamaged, h.pos, h.BaseOffset, err)
+	}
+	return err
+}
