@@ -1,9 +1,11 @@
 package batch
 
-// Decompress returns what src holds, decompressed: a view of src for
-// CodecNone, else of the decoder's buffer, valid until its next use. Nothing
-// is checked but the codec's own bytes; ErrCodec and ErrTooLarge are returned.
-func (d *Decoder) Decompress(codec Codec, src []byte) ([]byte, error) {
+// Decompress returns the records of a batch with the header h, decompressed: a
+// view of src where they are not compressed, else of the decoder's buffer,
+// valid until its next use. Nothing is checked but the codec's own bytes;
+// ErrCodec and ErrTooLarge are returned.
+func (d *Decoder) Decompress(h *Header, src []byte) ([]byte, error) {
+	codec := h.Attributes.Codec()
 	if codec == CodecNone {
 		return src, nil
 	}

@@ -35,8 +35,8 @@ The text is that of Kafka's tool. Exit code 3: damage was found.`,
 			&cli.StringFlag{Name: "key-decoder-class", Value: "string", Usage: "print keys as string, hex or base64"},
 			&cli.StringFlag{Name: "value-decoder-class", Value: "string", Usage: "print values as string, hex or base64"},
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON object a line, for each record or entry"},
-			&cli.Int64Flag{Name: "from", Usage: "leave out records below this `OFFSET`"},
-			&cli.Int64Flag{Name: "to", Value: math.MaxInt64, DefaultText: "the end", Usage: "leave out records from this `OFFSET` on"},
+			&cli.Int64Flag{Name: "from", Value: dump.FirstOffset, DefaultText: "the start", Usage: "leave out records below this `OFFSET`"},
+			&cli.Int64Flag{Name: "to", Value: dump.NoOffset, DefaultText: "the end", Usage: "leave out records from this `OFFSET` on"},
 		},
 	}
 }

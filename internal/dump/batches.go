@@ -57,17 +57,7 @@ func (w *walker) step() (bool, error) {
 		return false, nil
 	}
 	w.head = head{magic: int8(b[16]), pos: at}
-	size := batch.HeaderSize
-	switch w.head.magic {
-	case 0:
-		size = 18
-	case 1:
-		size = 26
-	}
-	if w.head.magic < 0 {
-		return false, fmt.Errorf("%w: the bytes at position %d are no batch: magic %d", ErrDamaged, at, w.head.magic)
-	}
-	if b, err = w.r.view(at, size); err != nil {
+	if b, err = w.r.view(at, w.head.headerSize()); err != nil {
 		return false, fmt.Errorf("%w: the header at position %d is cut off: %w", ErrDamaged, at, err)
 	}
 	w.head.parse(b)
@@ -84,10 +74,26 @@ func (w *walker) bytes() ([]byte, error) {
 	return b, nil
 }
 
+// headerSize is how long the header of its format is, in bytes.
+func (h *head) headerSize() int {
+	switch {
+	case h.magic < 0:
+		return magicEnd
+	case h.magic == 0:
+		return 18
+	case h.magic == 1:
+		return 26
+	}
+	return batch.HeaderSize
+}
+
 func (h *head) parse(b []byte) {
 	be := binary.BigEndian
 	h.BaseOffset = int64(be.Uint64(b))
 	h.Length = int32(be.Uint32(b[8:]))
+	if h.magic < 0 {
+		return
+	}
 	if h.magic < 2 {
 		h.CRC = be.Uint32(b[12:])
 		h.Attributes = batch.Attributes(b[17])

@@ -25,6 +25,12 @@ const NoLimit = math.MaxInt32
 // DefaultMaxMessageSize is the MaxMessageSize of Kafka's tool.
 const DefaultMaxMessageSize = 5 << 20
 
+// Offsets that no record is below, and none at.
+const (
+	FirstOffset = math.MinInt64
+	NoOffset    = math.MaxInt64
+)
+
 // Options say what is printed and how. The fields that have a flag of Kafka's
 // mean what it means there.
 type Options struct {
@@ -47,7 +53,8 @@ type Options struct {
 
 	// JSON is one object a line instead of Kafka's text.
 	JSON bool
-	// From and To leave out records below From, and from To on.
+	// From and To leave out records below From, and from To on: all of them are
+	// printed from FirstOffset to NoOffset.
 	From, To int64
 }
 
@@ -60,7 +67,7 @@ type dumper struct {
 	decoder  batch.Decoder
 	file     reader
 	findings findings
-	damaged  bool
+	damage   damage
 
 	record record
 }
@@ -80,8 +87,8 @@ func Files(out, errs io.Writer, names []string, o Options) error {
 	if rerr := d.findings.report(errs); rerr != nil {
 		err = errors.Join(err, rerr)
 	}
-	if err == nil && d.damaged {
-		err = ErrDamaged
+	if err == nil {
+		err = d.damage.err()
 	}
 	return err
 }

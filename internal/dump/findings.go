@@ -13,7 +13,6 @@ type findings struct {
 	indexes []indexFindings
 	times   []timeFindings
 	gaps    []gapFindings
-	notes   []string
 }
 
 // pair is one thing that is not what another is.
@@ -36,8 +35,6 @@ type gapFindings struct {
 	pairs []pair // offset, offset of the next record
 }
 
-func (f *findings) note(text string) { f.notes = append(f.notes, text) }
-
 // addGaps takes over the gaps of a segment.
 func (f *findings) addGaps(name string, gaps *offsetGaps) {
 	if len(gaps.after) == 0 {
@@ -54,9 +51,6 @@ func (f *findings) addGaps(name string, gaps *offsetGaps) {
 // report prints the findings in Kafka's words.
 func (f *findings) report(w io.Writer) error {
 	var b bytes.Buffer
-	for _, note := range f.notes {
-		fmt.Fprintln(&b, note)
-	}
 	for _, i := range f.indexes {
 		if err := section(&b, "Mismatches in :", i.name, "  Index offset: %d, log offset: %d\n", i.pairs); err != nil {
 			return err
@@ -73,11 +67,8 @@ func (f *findings) report(w io.Writer) error {
 		}
 	}
 	for _, t := range f.times {
-		if len(t.notFound) > 0 {
-			fmt.Fprintln(&b, "The following indexed offsets are not found in the log.")
-		}
-		for _, p := range t.notFound {
-			fmt.Fprintf(&b, "Indexed offset: %d, found log offset: %d\n", p.first, p.second)
+		if err := section(&b, "The following indexed offsets are not found in :", t.name, "Indexed offset: %d, found log offset: %d\n", t.notFound); err != nil {
+			return err
 		}
 	}
 	for _, g := range f.gaps {
@@ -102,4 +93,28 @@ func section(b *bytes.Buffer, title, name, format string, pairs []pair) error {
 		fmt.Fprintf(b, format, p.first, p.second)
 	}
 	return nil
+}
+
+// damage is what is wrong with the files: the first of it, and how much more.
+type damage struct {
+	first string
+	count int
+}
+
+func (d *damage) found(name, format string, a ...any) {
+	if d.count == 0 {
+		d.first = name + ": " + fmt.Sprintf(format, a...)
+	}
+	d.count++
+}
+
+// err is nil or an ErrDamaged.
+func (d *damage) err() error {
+	switch d.count {
+	case 0:
+		return nil
+	case 1:
+		return fmt.Errorf("%w: %s", ErrDamaged, d.first)
+	}
+	return fmt.Errorf("%w: %s, and %d more", ErrDamaged, d.first, d.count-1)
 }

@@ -79,6 +79,9 @@ func (d *dumper) offsetIndexOf(name string, base int64, file offsetEntries) erro
 		}
 		if last != offset {
 			found.pairs = append(found.pairs, pair{offset, last})
+			if e != (index.OffsetEntry{}) { // zeros: nothing was added to it yet
+				d.damage.found(name, "entry %d has offset %d, the batch it points to %d", i, offset, last)
+			}
 		}
 		if offset >= d.From && offset < d.To {
 			d.indexEntry(name, offset, "position", int64(e.Position))
@@ -88,7 +91,6 @@ func (d *dumper) offsetIndexOf(name string, base int64, file offsetEntries) erro
 		}
 	}
 	d.findings.addIndex(found)
-	d.damaged = d.damaged || len(found.pairs) > 0
 	return err
 }
 

@@ -44,6 +44,9 @@ func (r *record) batchJSON(h *head, valid bool, name string) {
 
 // recordJSON prints a record as one object.
 func (d *dumper) recordJSON(h *head, r *record) error {
+	if r.valueErr != nil {
+		return r.valueErr
+	}
 	out := &d.out
 	out.b = append(out.b, r.batchFields...)
 	out.int(`,"offset":`, r.offset)

@@ -22,6 +22,8 @@ type message struct {
 	key, value []byte
 	keySize    int
 	valueSize  int
+	// valueErr says why there is no value, though its size is there.
+	valueErr error
 }
 
 func parseMessage(b []byte) (message, error) {
@@ -39,8 +41,11 @@ func parseMessage(b []byte) (message, error) {
 	if m.key, m.keySize, at, err = sized(b, at); err != nil {
 		return m, err
 	}
-	m.value, m.valueSize, _, err = sized(b, at)
-	return m, err
+	if len(b)-at < 4 {
+		return m, errRecordEnd
+	}
+	m.value, m.valueSize, _, m.valueErr = sized(b, at)
+	return m, nil
 }
 
 // sized is a field after its length; nil for any negative length.
@@ -54,7 +59,7 @@ func sized(b []byte, at int) (field []byte, size, end int, err error) {
 		return nil, size, at, nil
 	}
 	if size > len(b)-at {
-		return nil, 0, 0, errRecordEnd
+		return nil, size, 0, errRecordEnd
 	}
 	return b[at : at+size : at+size], size, at + size, nil
 }
@@ -63,7 +68,7 @@ func (r *record) fromMessage(m *message) {
 	crc := binary.BigEndian.Uint32(m.b[12:])
 	*r = record{
 		offset: m.offset, timestamp: m.timestamp, sequence: -1,
-		key: m.key, value: m.value, keySize: m.keySize, valueSize: m.valueSize,
+		key: m.key, value: m.value, keySize: m.keySize, valueSize: m.valueSize, valueErr: m.valueErr,
 		legacyCRC: crc, legacyValid: crc == crc32.ChecksumIEEE(m.b[legacyBody:]),
 		batchFields: r.batchFields,
 	}
@@ -101,10 +106,13 @@ func (d *dumper) eachMessage(h *head, b []byte, each func(*record) error) error 
 // unwrap is what a compressed message holds, with true offsets and times.
 func (d *dumper) unwrap(h *head, outer *message) ([]message, error) {
 	codec := h.Attributes.Codec()
+	if outer.valueErr != nil {
+		return nil, outer.valueErr
+	}
 	if outer.value == nil || codec > batch.CodecLZ4 {
 		return nil, fmt.Errorf("a message of format %d with codec %s holds no messages", h.magic, codec)
 	}
-	body, err := d.decompressMessage(h.magic, codec, outer.value)
+	body, err := d.decoder.Decompress(&h.Header, outer.value)
 	if err != nil {
 		return nil, err
 	}
@@ -148,8 +156,4 @@ func rebase(h *head, inner []message) error {
 		inner[i].offset += h.BaseOffset - last
 	}
 	return nil
-}
-
-func (d *dumper) decompressMessage(_ int8, codec batch.Codec, value []byte) ([]byte, error) {
-	return d.decoder.Decompress(codec, value)
 }

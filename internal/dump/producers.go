@@ -14,12 +14,20 @@ func (d *dumper) txnIndex(name string) error {
 	if err != nil {
 		return err
 	}
-	for at := 0; at < len(file); at += index.AbortedTxnSize {
+	var txns []index.AbortedTxn
+	whole := len(file) - len(file)%index.AbortedTxnSize
+	for at := 0; at < whole; at += index.AbortedTxnSize {
 		txn, err := index.ParseAbortedTxn(file[at:])
 		if err != nil {
 			return fmt.Errorf("%w: position %d: %w", ErrDamaged, at, err)
 		}
-		d.abortedTxn(name, &txn)
+		txns = append(txns, txn)
+	}
+	if whole < len(file) {
+		d.damage.found(name, "the last %d bytes, from position %d, are half an entry", len(file)-whole, whole)
+	}
+	for i := range txns {
+		d.abortedTxn(name, &txns[i])
 		if err := d.out.spill(); err != nil {
 			return err
 		}
@@ -54,7 +62,7 @@ func (d *dumper) snapshot(name string) error {
 	}
 	entries, err := index.ParseProducers(file)
 	if err != nil {
-		d.damaged = true
+		d.damage.found(name, "%v", err)
 		_, werr := fmt.Fprintln(d.errs, snapshotMessage(err))
 		return werr
 	}
@@ -77,7 +85,7 @@ func snapshotMessage(err error) string {
 	var crc *index.SnapshotCRCError
 	switch {
 	case errors.As(err, &version):
-		return fmt.Sprintf("Snapshot contained an unknown file version %d", version.Version)
+		return fmt.Sprintf("Snapshot failed schema validation: Snapshot contained an unknown file version %d", version.Version)
 	case errors.As(err, &crc):
 		return fmt.Sprintf("Snapshot is corrupt (CRC is no longer valid). Stored crc: %d. Computed crc: %d", crc.Stored, crc.Computed)
 	}

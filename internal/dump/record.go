@@ -16,9 +16,10 @@ type record struct {
 	headers            []byte
 	headerCount        int
 
-	// legacyValid and legacyCRC are of a message of format 0 or 1.
+	// legacyValid, legacyCRC and valueErr are of a message of format 0 or 1.
 	legacyValid bool
 	legacyCRC   uint32
+	valueErr    error
 
 	// batchFields are the JSON of the batch.
 	batchFields []byte
@@ -114,7 +115,7 @@ func (r *record) parse(h *head, f *fields) error {
 	if h.BaseSequence >= 0 {
 		r.sequence = addSequence(h.BaseSequence, delta)
 	}
-	r.key, r.value = f.bytes(), f.bytes()
+	r.key, r.value, r.valueErr = f.bytes(), f.bytes(), nil
 	r.keySize, r.valueSize = nullableSize(r.key), nullableSize(r.value)
 	r.headerCount = int(f.varint(varintSize))
 	r.headers = nil

@@ -2,7 +2,6 @@ package dump
 
 import (
 	"fmt"
-	"math"
 
 	"klogfs/batch"
 )
@@ -15,10 +14,23 @@ func (d *dumper) eachOfBatch(h *head, b []byte, each func(*record) error) error 
 	if h.Count == 0 {
 		return nil
 	}
-	body, err := d.decoder.Decompress(h.Attributes.Codec(), b[batch.HeaderSize:])
+	body, err := d.decoder.Decompress(&h.Header, b[batch.HeaderSize:])
 	if err != nil {
 		return err
 	}
+	if h.Attributes.Codec() != batch.CodecNone {
+		// Kafka reads all records of a compressed batch before it prints one.
+		if err := d.parseAll(h, body, skip); err != nil {
+			return err
+		}
+	}
+	return d.parseAll(h, body, each)
+}
+
+func skip(*record) error { return nil }
+
+// parseAll goes over the records of a batch, decompressed.
+func (d *dumper) parseAll(h *head, body []byte, each func(*record) error) error {
 	f := fields{b: body}
 	for i := range h.Count {
 		if err := d.record.parse(h, &f); err != nil {
@@ -86,6 +98,9 @@ func (d *dumper) recordMetadata(h *head, r *record) {
 
 // contents prints a record's key and value, each with its name.
 func (d *dumper) contents(r *record, prefix string) error {
+	if r.valueErr != nil {
+		return r.valueErr
+	}
 	out := &d.out
 	if d.Messages != nil {
 		return d.message(r, prefix)
@@ -120,6 +135,3 @@ func (g *offsetGaps) next(offset int64) {
 	}
 	g.last, g.any = offset, false
 }
-
-// noOffset is To where there is no end.
-const noOffset = math.MaxInt64

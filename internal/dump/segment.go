@@ -3,7 +3,6 @@ package dump
 import (
 	"errors"
 	"fmt"
-	"math"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -65,7 +64,10 @@ func baseOffset(base string) (int64, error) {
 func (d *dumper) batches(name string) error {
 	w := walker{r: &d.file, end: min(d.file.size, int64(d.MaxBytes))}
 	deep := d.DeepIteration || d.PrintDataLog || d.JSON
-	gaps := offsetGaps{last: -1, any: d.From > 0}
+	gaps := offsetGaps{last: -1, any: d.From > 0 || d.To != NoOffset}
+	if !d.JSON { // there it is for who reads it to see
+		defer func() { d.findings.addGaps(name, &gaps) }()
+	}
 	for {
 		ok, err := w.step()
 		if err != nil {
@@ -74,7 +76,7 @@ func (d *dumper) batches(name string) error {
 		if !ok || d.past(&w) {
 			break
 		}
-		if w.head.LastOffset() < d.From {
+		if w.head.LastOffset() < d.From { // none of its records are asked for
 			continue
 		}
 		b, err := w.bytes()
@@ -88,11 +90,9 @@ func (d *dumper) batches(name string) error {
 			err = d.out.spill()
 		}
 		if err != nil {
-			d.findings.addGaps(name, &gaps)
 			return err
 		}
 	}
-	d.findings.addGaps(name, &gaps)
 	if tail := w.end - w.next; tail > 0 && d.MaxBytes == NoLimit && !d.past(&w) {
 		d.trailing(name, w.next, tail)
 	}
@@ -102,23 +102,29 @@ func (d *dumper) batches(name string) error {
 // past reports whether the present batch begins after all that is asked for.
 // Where a message of format 0 or 1 begins is not known before it is decoded.
 func (d *dumper) past(w *walker) bool {
-	return !w.head.legacy() && w.head.BaseOffset >= d.To && d.To != math.MaxInt64
+	return !w.head.legacy() && w.head.BaseOffset >= d.To && d.To != NoOffset
 }
 
 func (d *dumper) trailing(name string, at, n int64) {
-	d.damaged = true
-	if d.JSON {
-		d.findings.note(fmt.Sprintf("dump %s: the last %d bytes, from position %d, are no whole batch", name, n, at))
-		return
+	d.damage.found(name, "the last %d bytes, from position %d, are no whole batch", n, at)
+	if !d.JSON {
+		d.out.line("Found ", strconv.FormatInt(n, 10), " invalid bytes at the end of ", filepath.Base(name))
 	}
-	d.out.line("Found ", strconv.FormatInt(n, 10), " invalid bytes at the end of ", filepath.Base(name))
 }
 
 // batchLine prints the line of a batch. In JSON a batch has none: its fields
 // are with each record.
 func (d *dumper) batchLine(h *head, b []byte, name string) error {
 	valid := h.valid(b)
-	d.damaged = d.damaged || !valid
+	if h.magic < 0 {
+		if !d.JSON {
+			d.out.int("offset: ", h.BaseOffset)
+		}
+		return fmt.Errorf("%w: the bytes at position %d are no batch: magic %d", ErrDamaged, h.pos, h.magic)
+	}
+	if !valid {
+		d.damage.found(name, "the checksum of the batch at position %d (offset %d) is wrong", h.pos, h.BaseOffset)
+	}
 	if d.JSON {
 		d.record.batchJSON(h, valid, name)
 		return nil

@@ -63,8 +63,10 @@ func (d *dumper) timeIndexOf(name string, base int64, file timeEntries, offsets 
 			break
 		}
 	}
-	if len(found.mismatches)+len(found.outOfOrder)+len(found.notFound) > 0 {
-		d.damaged = true
+	if n := len(found.mismatches) + len(found.outOfOrder) + len(found.notFound); n > 0 {
+		if file.at(0) != (index.TimeEntry{}) { // zeros: nothing was added to it yet
+			d.damage.found(name, "%d of its entries are not those of its segment", n)
+		}
 		d.findings.times = append(d.findings.times, found)
 	}
 	return err
