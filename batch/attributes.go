@@ -44,12 +44,18 @@ const (
 	CreateTime TimestampType = iota
 	// LogAppendTime: all have the time of the append, the batch's maxTimestamp.
 	LogAppendTime
+	// NoTimestampType: there are none, as in format 0.
+	NoTimestampType TimestampType = -1
 )
 
 // String is the type's name in Kafka's configuration.
 func (t TimestampType) String() string {
-	if t == LogAppendTime {
+	switch t {
+	case LogAppendTime:
 		return "LogAppendTime"
+	case NoTimestampType:
+		return "NoTimestampType"
+	case CreateTime:
 	}
 	return "CreateTime"
 }

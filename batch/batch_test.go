@@ -31,7 +31,7 @@ func seal(b []byte, count int32) []byte {
 // raw is a batch of the codec with records given as bytes.
 func raw(codec Codec, count int32, records []byte) []byte {
 	b := make([]byte, HeaderSize, HeaderSize+len(records))
-	b[offsetMagic] = magic
+	b[offsetMagic] = Magic
 	binary.BigEndian.PutUint16(b[offsetAttributes:], uint16(codec))
 	binary.BigEndian.PutUint32(b[offsetLastOffsetDelta:], 1000)
 	return seal(append(b, records...), count)
@@ -124,7 +124,8 @@ func TestHeaderBounds(t *testing.T) {
 		want error
 	}{
 		{"short", whole[:60], ErrTruncated},
-		{"magic 1", change(func(b []byte) { b[offsetMagic] = 1 }), ErrMagic},
+		{"magic 3", change(func(b []byte) { b[offsetMagic] = 3 }), ErrMagic},
+		{"magic −1", change(func(b []byte) { b[offsetMagic] = 255 }), ErrMagic},
 		{"length below the header", change(func(b []byte) { be.PutUint32(b[offsetLength:], 48) }), ErrLength},
 		{"length past the end", change(func(b []byte) { be.PutUint32(b[offsetLength:], 50) }), ErrTruncated},
 		{"length 2³¹−1", change(func(b []byte) { be.PutUint32(b[offsetLength:], math.MaxInt32) }), ErrTruncated},

@@ -61,17 +61,7 @@ func (b *Builder) Count() int { return int(b.count) }
 func (b *Builder) Append(timestamp int64, key, value []byte, headers []RecordHeader) {
 	delta := b.note(timestamp)
 	b.dst = appendVarint(b.dst, int32(bodySize(delta, b.count, key, value, headers)))
-	b.dst = append(b.dst, 0)
-	b.dst = appendVarlong(b.dst, delta)
-	b.dst = appendVarint(b.dst, b.count)
-	b.dst = appendNullable(b.dst, key)
-	b.dst = appendNullable(b.dst, value)
-	b.dst = appendVarint(b.dst, int32(len(headers)))
-	for _, h := range headers {
-		b.dst = appendVarint(b.dst, int32(len(h.Key)))
-		b.dst = append(b.dst, h.Key...)
-		b.dst = appendNullable(b.dst, h.Value)
-	}
+	b.dst = appendBody(b.dst, delta, b.count, key, value, headers)
 	b.count++
 }
 
@@ -156,7 +146,7 @@ func (b *Builder) putHeader(raw []byte, attributes Attributes) {
 	be.PutUint64(raw, 0)
 	be.PutUint32(raw[offsetLength:], uint32(len(raw)-LogOverhead))
 	be.PutUint32(raw[offsetEpoch:], 0xffffffff)
-	raw[offsetMagic] = magic
+	raw[offsetMagic] = Magic
 	be.PutUint16(raw[offsetAttributes:], uint16(attributes))
 	be.PutUint32(raw[offsetLastOffsetDelta:], uint32(max(b.count-1, 0)))
 	be.PutUint64(raw[offsetBaseTimestamp:], uint64(b.baseTimestamp))
@@ -192,6 +182,21 @@ func bodySize(timestampDelta int64, offsetDelta int32, key, value []byte, header
 		n += varintSize(int32(len(h.Key))) + len(h.Key) + nullableSize(h.Value)
 	}
 	return n
+}
+
+func appendBody(dst []byte, timestampDelta int64, offsetDelta int32, key, value []byte, headers []RecordHeader) []byte {
+	dst = append(dst, 0) // attributes
+	dst = appendVarlong(dst, timestampDelta)
+	dst = appendVarint(dst, offsetDelta)
+	dst = appendNullable(dst, key)
+	dst = appendNullable(dst, value)
+	dst = appendVarint(dst, int32(len(headers)))
+	for _, h := range headers {
+		dst = appendVarint(dst, int32(len(h.Key)))
+		dst = append(dst, h.Key...)
+		dst = appendNullable(dst, h.Value)
+	}
+	return dst
 }
 
 func nullableSize(b []byte) int {

@@ -158,7 +158,7 @@ func TestCountsDoNotAllocate(t *testing.T) {
 			append(append([]byte(xerialMagic), 0, 0, 0, 1, 0, 0, 0, 1), 0xff, 0xff, 0xff, 0xff, 0)),
 	} {
 		var err error
-		if n := allocated(func() { err = decodeErr(b) }); n > 16<<10 {
+		if n := allocated(func() { err = decodeErr(b) }); n > 80<<10 {
 			t.Errorf("%s: %d bytes", name, n)
 		}
 		var corrupt *CorruptionError

@@ -19,14 +19,12 @@ type decompressors struct {
 	gzip *gzip.Reader
 	lz4  *lz4.Reader
 	zstd *zstd.Decoder
-
-	zstdMemory uint64 // the limit that zstd was made with
 }
 
-// decompress appends the bytes of src, decompressed, to dst. ErrTooLarge is
-// returned when they would be more than limit, ErrCodec when src is not of the
-// codec.
-func (d *decompressors) decompress(c Codec, dst, src []byte, limit int) ([]byte, error) {
+// decompress appends the bytes of src, decompressed, to dst, within the room
+// that it has. ErrTooLarge is returned, bare, when they would be more, ErrCodec
+// when src is not of the codec.
+func (d *decompressors) decompress(c Codec, dst, src []byte) ([]byte, error) {
 	var err error
 	d.in.Reset(src)
 	switch c {
@@ -35,51 +33,52 @@ func (d *decompressors) decompress(c Codec, dst, src []byte, limit int) ([]byte,
 			d.gzip = new(gzip.Reader)
 		}
 		if err = d.gzip.Reset(&d.in); err == nil {
-			dst, err = readAll(dst, d.gzip, limit)
+			dst, err = readAll(dst, d.gzip)
 		}
 	case CodecSnappy:
-		dst, err = appendSnappy(dst, src, limit)
+		dst, err = appendSnappy(dst, src)
 	case CodecLZ4:
 		if d.lz4 == nil {
 			d.lz4 = lz4.NewReader(nil)
 		}
 		d.lz4.Reset(&d.in)
-		dst, err = readAll(dst, d.lz4, limit)
+		dst, err = readAll(dst, d.lz4)
 	case CodecZstd:
-		dst, err = d.appendZstd(dst, src, limit)
+		dst, err = d.appendZstd(dst, src)
 	case CodecNone:
 		return append(dst, src...), nil
 	default:
 		return dst, fmt.Errorf("%s: %w", c, ErrCodec)
 	}
-	if err != nil && !errors.Is(err, ErrTooLarge) {
-		err = fmt.Errorf("%s: %w: %w", c, ErrCodec, err)
+	switch {
+	case errors.Is(err, ErrTooLarge):
+		return dst, ErrTooLarge
+	case err != nil:
+		return dst, fmt.Errorf("%s: %w: %w", c, ErrCodec, err)
 	}
-	return dst, err
+	return dst, nil
 }
 
-// Bounds of the window that a zstd frame may ask for, in bytes: the largest is
-// what Kafka's zstd library takes by default; up to the least (RFC 8878,
-// section 3.1.1.1.2) it is taken however low the limit is.
-const (
-	maxZstdWindow   = 128 << 20
-	leastZstdWindow = 8 << 20
-)
+// maxZstdWindow is the largest window that a frame may ask for, in bytes: what
+// Kafka's zstd library takes by default.
+const maxZstdWindow = 128 << 20
 
 // appendZstd takes several frames, and frames without a content size. What is
 // decompressed is its own window: a frame that asks for a large one and holds
 // little makes nothing be allocated, which a stream decoder would.
-func (d *decompressors) appendZstd(dst, src []byte, limit int) ([]byte, error) {
-	if memory := uint64(max(limit, leastZstdWindow)); d.zstd == nil || d.zstdMemory != memory {
-		z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(memory),
-			zstd.WithDecoderMaxWindow(maxZstdWindow), zstd.WithDecoderLowmem(true), zstd.IgnoreChecksum(true))
+func (d *decompressors) appendZstd(dst, src []byte) ([]byte, error) {
+	const anyMemory = 1 << 40 // the room in dst is the limit
+	if d.zstd == nil {
+		z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(anyMemory),
+			zstd.WithDecoderMaxWindow(maxZstdWindow), zstd.WithDecoderLowmem(true), zstd.WithDecodeAllCapLimit(true),
+			zstd.IgnoreChecksum(true))
 		if err != nil {
 			return dst, err
 		}
-		d.zstd, d.zstdMemory = z, memory
+		d.zstd = z
 	}
 	out, err := d.zstd.DecodeAll(src, dst)
-	if errors.Is(err, zstd.ErrDecoderSizeExceeded) || err == nil && len(out)-len(dst) > limit {
+	if errors.Is(err, zstd.ErrDecoderSizeExceeded) {
 		return dst, ErrTooLarge
 	}
 	if err != nil {
@@ -88,29 +87,44 @@ func (d *decompressors) appendZstd(dst, src []byte, limit int) ([]byte, error) {
 	return out, nil
 }
 
-// readAll appends what r gives to dst, which grows as it comes.
-func readAll(dst []byte, r io.Reader, limit int) ([]byte, error) {
-	const least = 512
+// readAll appends what r gives to dst.
+func readAll(dst []byte, r io.Reader) ([]byte, error) {
 	start := len(dst)
+	var probe [1]byte
 	for {
-		if cap(dst)-len(dst) < least {
-			dst = append(dst, make([]byte, max(cap(dst), 4*least))...)[:len(dst)]
-		}
 		room := dst[len(dst):cap(dst)]
-		if most := limit - (len(dst) - start) + 1; len(room) > most {
-			room = room[:most]
+		full := len(room) == 0
+		if full {
+			room = probe[:] // there may be no more
 		}
 		n, err := r.Read(room)
-		dst = dst[:len(dst)+n]
 		switch {
-		case len(dst)-start > limit:
+		case full && n > 0:
 			return dst[:start], ErrTooLarge
-		case errors.Is(err, io.EOF):
+		case !full:
+			dst = dst[:len(dst)+n]
+		}
+		if errors.Is(err, io.EOF) {
 			return dst, nil
-		case err != nil:
+		}
+		if err != nil {
 			return dst[:start], err
 		}
 	}
+}
+
+// declaredSize is how large src says it is, decompressed; 0 where it does not.
+// It may lie.
+func declaredSize(c Codec, src []byte) uint64 {
+	var h zstd.Header
+	if c == CodecZstd && h.Decode(src) == nil && h.HasFCS {
+		return h.FrameContentSize
+	}
+	if c == CodecSnappy && !bytes.HasPrefix(src, []byte(xerialMagic)) {
+		n, _ := snappy.DecodedLen(src) // 0 where it says nothing
+		return uint64(n)
+	}
+	return 0
 }
 
 // xerialMagic begins snappy as Java writes it: framed in blocks, each with its
@@ -121,9 +135,9 @@ const xerialHeader = len(xerialMagic) + 4 + 4 // version, compatible version
 
 var errSnappyBlock = errors.New("block goes past the end")
 
-func appendSnappy(dst, src []byte, limit int) ([]byte, error) {
+func appendSnappy(dst, src []byte) ([]byte, error) {
 	if !bytes.HasPrefix(src, []byte(xerialMagic)) {
-		return appendSnappyBlock(dst, src, limit)
+		return appendSnappyBlock(dst, src)
 	}
 	if len(src) < xerialHeader {
 		return dst, errSnappyBlock
@@ -143,7 +157,7 @@ func appendSnappy(dst, src []byte, limit int) ([]byte, error) {
 			return dst[:start], errSnappyBlock
 		}
 		var err error
-		if dst, err = appendSnappyBlock(dst, src[:n], limit-(len(dst)-start)); err != nil {
+		if dst, err = appendSnappyBlock(dst, src[:n]); err != nil {
 			return dst[:start], err
 		}
 		src = src[n:]
@@ -151,23 +165,20 @@ func appendSnappy(dst, src []byte, limit int) ([]byte, error) {
 	return dst, nil
 }
 
-func appendSnappyBlock(dst, src []byte, limit int) ([]byte, error) {
+func appendSnappyBlock(dst, src []byte) ([]byte, error) {
 	n, err := snappy.DecodedLen(src)
 	if err != nil {
 		return dst, err
 	}
-	if n > limit {
-		return dst, ErrTooLarge
-	}
 	// No block of snappy makes more than this of its bytes: a declared length
-	// beyond is a lie, and nothing is to be allocated for it.
+	// beyond is a lie.
 	const mostRatio = 64
 	if n > len(src)*mostRatio {
 		return dst, snappy.ErrCorrupt
 	}
 	at := len(dst)
 	if cap(dst)-at < n {
-		dst = append(dst, make([]byte, n)...)[:at]
+		return dst, ErrTooLarge
 	}
 	out, err := snappy.Decode(dst[at:at+n], src)
 	if err != nil {

@@ -11,8 +11,9 @@ var (
 	// ErrTruncated is returned when a batch or a field of it goes past the
 	// bytes that are there.
 	ErrTruncated = errors.New("goes past the bytes that are left")
-	// ErrMagic is returned when a batch is not of format version 2.
-	ErrMagic = errors.New("magic is not 2")
+	// ErrMagic is returned when a batch is of no format version that there is,
+	// or a message not of its wrapper's.
+	ErrMagic = errors.New("magic is not one that can be here")
 	// ErrLength is returned when a length or delta is below what it can be.
 	ErrLength = errors.New("length is out of range")
 	// ErrCRC is returned when the checksum is not that of the bytes.

@@ -12,6 +12,9 @@ const (
 	LogOverhead = 12
 	// HeaderSize is the length of the header; the records follow.
 	HeaderSize = 61
+	// LeastSize is the length of the smallest thing that can be taken for a
+	// batch: an empty message of format 0.
+	LeastSize = LogOverhead + legacySmallest
 
 	offsetLength          = 8
 	offsetEpoch           = 12
@@ -26,13 +29,20 @@ const (
 	offsetBaseSequence    = 53
 	offsetCount           = 57
 
-	magic = 2
+	// Magic is the version of record batches.
+	Magic = 2
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Header is the header of a batch.
+// Header is the header of a batch, or of a message of formats 0 and 1, which
+// is taken for one.
 type Header struct {
+	// Magic is the version of the format: 2, or 0 and 1 for a message. Of a
+	// message, the fields that it does not have are −1; the offsets of a
+	// compressed one are all its last, and its Count is 0: Decoder.Decode finds
+	// them out.
+	Magic                int8
 	BaseOffset           int64
 	Length               int32 // bytes of the batch after this field
 	PartitionLeaderEpoch int32
@@ -56,15 +66,22 @@ type Header struct {
 // ErrMagic, ErrLength and ErrOffsetOrder are returned, bare. It does not
 // allocate.
 func ParseHeader(b []byte) (Header, error) {
+	if len(b) <= offsetMagic {
+		return Header{}, ErrTruncated
+	}
+	if version := int8(b[offsetMagic]); version != Magic {
+		if version == 0 || version == 1 {
+			return parseLegacyHeader(b, version)
+		}
+		return Header{}, ErrMagic
+	}
 	if len(b) < HeaderSize {
 		return Header{}, ErrTruncated
 	}
 	b = b[:HeaderSize:HeaderSize]
-	if b[offsetMagic] != magic {
-		return Header{}, ErrMagic
-	}
 	be := binary.BigEndian
 	h := Header{
+		Magic:                Magic,
 		BaseOffset:           int64(be.Uint64(b)),
 		Length:               int32(be.Uint32(b[offsetLength:])),
 		PartitionLeaderEpoch: int32(be.Uint32(b[offsetEpoch:])),
@@ -94,6 +111,23 @@ func (h *Header) Size() int { return LogOverhead + int(h.Length) }
 // or not.
 func (h *Header) LastOffset() int64 { return h.BaseOffset + int64(h.LastOffsetDelta) }
 
+// LeastOffset is an offset that no record of the batch is below: its base
+// offset, where the header tells that.
+func (h *Header) LeastOffset() int64 {
+	if h.Magic < Magic && h.Count == 0 {
+		return 0
+	}
+	return h.BaseOffset
+}
+
+// TimestampType says who set the timestamps of the records.
+func (h *Header) TimestampType() TimestampType {
+	if h.Magic == 0 {
+		return NoTimestampType
+	}
+	return h.Attributes.TimestampType()
+}
+
 // NextOffset is the offset after the batch.
 func (h *Header) NextOffset() int64 { return h.LastOffset() + 1 }
 
@@ -107,6 +141,9 @@ func (h *Header) Timestamp(delta int64) int64 {
 
 // VerifyCRC reports whether the checksum in h is that of the whole batch b.
 func VerifyCRC(b []byte, h *Header) bool {
+	if h.Magic < Magic {
+		return verifyLegacyCRC(b, h)
+	}
 	return crc32.Checksum(b[offsetAttributes:h.Size()], castagnoli) == h.CRC
 }
 

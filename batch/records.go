@@ -1,6 +1,9 @@
 package batch
 
-import "math"
+import (
+	"iter"
+	"math"
+)
 
 // Records are the decoded records of one batch, to be gone over from the
 // first to the last. They are a view of the batch's bytes or of the decoder's
@@ -112,6 +115,19 @@ func (r *Record) AppendHeaders(dst []RecordHeader) []RecordHeader {
 		dst = append(dst, RecordHeader{Key: h.bytes(), Value: h.bytes()})
 	}
 	return dst
+}
+
+// Headers goes over the record's headers, key and value, in order and with
+// repeats. Their slices are views as the record's are.
+func (r *Record) Headers() iter.Seq2[[]byte, []byte] {
+	return func(yield func([]byte, []byte) bool) {
+		h := reader{b: r.headers}
+		for range r.headerCount {
+			if !yield(h.bytes(), h.bytes()) {
+				return
+			}
+		}
+	}
 }
 
 // fields are the places of a record's fields in the records' bytes.

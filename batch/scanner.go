@@ -63,6 +63,13 @@ func (s *Scanner) Reset(r io.ReaderAt, pos, end int64) {
 	*s = Scanner{r: r, pos: pos, next: pos, end: end, buf: s.buf[:0], bufAt: pos}
 }
 
+// Trim lets go of the scanner's buffer when it is larger than most bytes.
+func (s *Scanner) Trim(most int) {
+	if cap(s.buf) > most {
+		s.buf = nil
+	}
+}
+
 // Header is the header of the present batch, valid until Next.
 func (s *Scanner) Header() *Header { return &s.header }
 
@@ -107,6 +114,17 @@ func (s *Scanner) Next() bool {
 	s.next += int64(h.Size())
 	s.nextBase = h.NextOffset()
 	return true
+}
+
+// PeekHeader is the header of the next batch; false where none follows. What
+// Batch returned is not valid after it.
+func (s *Scanner) PeekHeader() (Header, bool) {
+	b, err := s.view(s.next, HeaderSize, HeaderSize)
+	if err != nil {
+		return Header{}, false
+	}
+	h, err := ParseHeader(b)
+	return h, err == nil
 }
 
 // Batch returns the bytes of the present batch, valid until Next.

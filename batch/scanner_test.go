@@ -62,7 +62,7 @@ func TestScannerTails(t *testing.T) {
 	}{
 		{"nothing", log, EndOfData, nil},
 		{"zeros", append(append([]byte{}, log...), make([]byte, 1<<20)...), ZeroTail, nil},
-		{"one byte late in zeros", append(append([]byte{}, log...), late...), Damaged, ErrMagic},
+		{"one byte late in zeros", append(append([]byte{}, log...), late...), Damaged, ErrLength},
 		{"noise", append(append([]byte{}, log...), noise...), Damaged, ErrMagic},
 		{"offsets that fall", again, Damaged, ErrOffsetOrder},
 	} {

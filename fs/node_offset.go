@@ -178,14 +178,10 @@ func (n *recordNode) read(loc logstore.Location) ([]byte, error) {
 	if n.kind == kindRecord {
 		return loc.ReadValue(nil)
 	}
-	r, err := loc.ReadRecord()
-	if err != nil {
-		return nil, err
-	}
 	if n.kind == kindRecordKey {
-		return r.Key, nil
+		return loc.AppendKey(nil)
 	}
-	return append(logstore.AppendJSON(nil, n.p.TopicPartition(), r), '\n'), nil
+	return loc.AppendJSON(nil)
 }
 
 // From spliceFrom bytes on the kernel takes a reply out of the segment by

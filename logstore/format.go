@@ -32,12 +32,7 @@ func (f Format) appendText(dst []byte, tp TopicPartition, recs *batch.Records) (
 	start := len(dst)
 	var r batch.Record
 	for recs.Next(&r) {
-		if f == FormatTSV {
-			dst = appendTSV(dst, &r)
-		} else {
-			dst = AppendJSON(dst, tp, viewRecord(&recs.Header, &r))
-		}
-		dst = append(dst, '\n')
+		dst = f.appendRecord(dst, tp, &recs.Header, &r)
 	}
 	if err := recs.Err(); err != nil {
 		return dst[:start], err
@@ -45,34 +40,42 @@ func (f Format) appendText(dst []byte, tp TopicPartition, recs *batch.Records) (
 	return dst, nil
 }
 
-func viewRecord(h *batch.Header, r *batch.Record) *Record {
-	return &Record{
-		Offset: r.Offset, Timestamp: r.Timestamp, TimestampType: h.Attributes.TimestampType(),
-		LeaderEpoch: h.PartitionLeaderEpoch, Key: r.Key, Value: r.Value, Headers: r.AppendHeaders(nil),
+// appendRecord writes one record at the end of dst, and a newline.
+func (f Format) appendRecord(dst []byte, tp TopicPartition, h *batch.Header, r *batch.Record) []byte {
+	switch f {
+	case FormatJSONL:
+		dst = AppendJSON(dst, tp, h, r)
+	case FormatTSV:
+		dst = appendTSV(dst, r)
+	case FormatValues, formatCount:
+		dst = append(dst, r.Value...)
 	}
+	return append(dst, '\n')
 }
 
 // AppendJSON writes a record as one JSON object, without a newline. Bytes that
 // are valid UTF-8 are a string, others {"base64":"…"}, null is null; headers
 // are an array of [name, value], in order and with repeats.
-func AppendJSON(dst []byte, tp TopicPartition, r *Record) []byte {
+func AppendJSON(dst []byte, tp TopicPartition, h *batch.Header, r *batch.Record) []byte {
 	dst = append(dst, `{"topic":`...)
 	dst = appendJSONString(dst, []byte(tp.Topic))
 	dst = appendJSONInt(dst, `,"partition":`, int64(tp.Partition))
 	dst = appendJSONInt(dst, `,"offset":`, r.Offset)
 	dst = appendJSONInt(dst, `,"timestamp":`, r.Timestamp)
 	dst = append(dst, `,"timestampType":"`...)
-	dst = append(dst, r.TimestampType.String()...)
-	dst = appendJSONInt(dst, `","leaderEpoch":`, int64(r.LeaderEpoch))
+	dst = append(dst, h.TimestampType().String()...)
+	dst = appendJSONInt(dst, `","leaderEpoch":`, int64(h.PartitionLeaderEpoch))
 	dst = AppendJSONBytes(append(dst, `,"key":`...), r.Key)
 	dst = AppendJSONBytes(append(dst, `,"value":`...), r.Value)
 	dst = append(dst, `,"headers":[`...)
-	for i, h := range r.Headers {
-		if i > 0 {
+	first := true
+	for name, value := range r.Headers() {
+		if !first {
 			dst = append(dst, ',')
 		}
-		dst = AppendJSONBytes(append(dst, '['), h.Key)
-		dst = AppendJSONBytes(append(dst, ','), h.Value)
+		first = false
+		dst = AppendJSONBytes(append(dst, '['), name)
+		dst = AppendJSONBytes(append(dst, ','), value)
 		dst = append(dst, ']')
 	}
 	return append(dst, "]}"...)

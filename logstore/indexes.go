@@ -141,8 +141,11 @@ func (s *segment) walkToTime(ix *segmentIndexes) (w *walker, found bool, err err
 	if i := ix.offsets.Search(ix.maxOffset - s.base); i >= 0 {
 		pos = int64(ix.offsets.At(i).Position)
 	}
-	w = s.walkPlain(pos, s.size.Load())
-	for w.next() && w.err == nil {
+	w = s.walk(pos)
+	for w.next() {
+		if w.err != nil {
+			continue
+		}
 		last := w.header.LastOffset()
 		if last == ix.maxOffset && w.header.MaxTimestamp == ix.maxTimestamp {
 			return w, true, nil
@@ -170,7 +173,7 @@ func (s *segment) rebuildIndexes() (*segmentIndexes, error) {
 
 func (s *segment) buildIndexes(end int64) (*index.Builder, error) {
 	b := index.NewBuilder(s.base, s.p.indexInterval())
-	w := s.walkPlain(0, end)
+	w := s.walkTo(0, end, math.MaxInt64)
 	defer w.close()
 	for w.next() {
 		if w.err == nil {
@@ -205,21 +208,6 @@ func (s *segment) floor(offset int64) (int64, error) {
 		s.p.store.indexes.add(s, ix, ix.bytes())
 	}
 	return 0, nil
-}
-
-// resync returns the first position after a damaged one at which the index
-// and the log agree that a batch starts, else the end.
-func (s *segment) resync(pos, end int64) int64 {
-	ix, err := s.indexesOf()
-	if err != nil {
-		return end
-	}
-	for i := ix.offsets.SearchPosition(pos) + 1; i < ix.offsets.Len(); i++ {
-		if e := ix.offsets.At(i); int64(e.Position) < end && s.confirm(e) {
-			return int64(e.Position)
-		}
-	}
-	return end
 }
 
 // maxTimestamp is the largest timestamp that a record of the segment has.

@@ -1,6 +1,7 @@
 package logstore
 
 import (
+	"errors"
 	"fmt"
 	"sort"
 
@@ -27,29 +28,97 @@ func (p *Partition) Locate(offset int64) (Location, error) {
 	}
 	w := s.walk(pos)
 	defer w.close()
+	l, err := w.locate(offset)
+	p.countCorruption(err)
+	return l, err
+}
+
+// locate walks to the record with an offset. Where it is not found and damage
+// lies where it should be, that is the error.
+func (w *walker) locate(offset int64) (Location, error) {
 	var damage error
-	for w.next() {
-		if w.err != nil {
+	var below, above lastBatch
+	for above.header.Length == 0 && w.next() {
+		switch {
+		case w.err != nil:
 			damage = w.err
-			continue
+		case w.header.LastOffset() < offset:
+			damage, below = nil, lastBatch{w.pos, w.header}
+		case w.header.LeastOffset() > offset && !w.overlapped():
+			above = lastBatch{w.pos, w.header}
+		default:
+			l, err := w.locateHere(offset)
+			switch wrapper := w.header.LeastOffset() < w.header.BaseOffset; {
+			case isDamage(err):
+				damage = err
+			case !errors.Is(err, ErrNoRecord) || !wrapper && !w.overlapped():
+				return l, err
+			}
 		}
-		if w.header.LastOffset() < offset {
-			damage = nil
-			continue
-		}
-		if w.header.BaseOffset <= offset {
-			return s.locate(w.pos, &w.header, offset)
-		}
-		break
 	}
-	switch {
-	case w.ioErr != nil:
+	if w.ioErr != nil {
 		return Location{}, w.ioErr
-	case damage != nil:
-		p.countCorruption(damage)
-		return Location{}, damage
 	}
-	return Location{}, p.noRecord(offset)
+	if damage == nil {
+		damage = errors.Join(w.s.checkCRC(below), w.s.checkCRC(above))
+	}
+	if damage == nil {
+		damage = w.s.p.noRecord(offset)
+	}
+	return Location{}, damage
+}
+
+// locateHere finds a record in the batch of this step.
+func (w *walker) locateHere(offset int64) (Location, error) {
+	l, err := w.s.locate(w.pos, &w.header, offset)
+	if err == nil && w.header.BaseOffset != w.before && w.overlapped() && w.lies() {
+		err = w.s.corrupt(w.pos, batch.ErrOffsetOrder)
+	}
+	return l, err
+}
+
+// lies reports whether the batch of this step, which the next one overlaps,
+// has a wrong base offset: it leaves a gap to the one before, and the next one
+// none to the one behind.
+func (w *walker) lies() bool {
+	here, ok1 := w.s.decodedHeader(w.pos, w.end)
+	next, ok2 := w.s.decodedHeader(w.stop, w.end)
+	if !ok1 || !ok2 || here.BaseOffset == w.before {
+		return false
+	}
+	stop := w.stop + int64(next.Size())
+	behind, ok := w.s.decodedHeader(stop, w.end)
+	return stop == w.end || ok && behind.BaseOffset == next.NextOffset()
+}
+
+// decodedHeader is the header of the batch at a position as decoding completes
+// it; false when that is not a right one.
+func (s *segment) decodedHeader(pos, end int64) (batch.Header, bool) {
+	h, err := s.headerBelow(pos, end)
+	if err != nil || int64(h.Size()) > end-pos {
+		return h, false
+	}
+	d := decodings.Get().(*decoding)
+	defer d.release()
+	err = d.read(s, pos, h.Size())
+	return d.recs.Header, err == nil
+}
+
+// checkCRC holds a batch against its checksum.
+func (s *segment) checkCRC(b lastBatch) error {
+	if b.header.Length == 0 {
+		return nil
+	}
+	right, err := batch.CheckCRC(s, b.pos, &b.header)
+	if err == nil && !right {
+		err = s.corrupt(b.pos, batch.ErrCRC)
+	}
+	return err
+}
+
+func isDamage(err error) bool {
+	var c *batch.CorruptionError
+	return errors.As(err, &c)
 }
 
 func (p *Partition) noRecord(offset int64) error {
@@ -58,17 +127,13 @@ func (p *Partition) noRecord(offset int64) error {
 
 // locate finds a record in the batch at a position.
 func (s *segment) locate(pos int64, h *batch.Header, offset int64) (Location, error) {
-	if h.Attributes.Control() {
-		return Location{}, s.p.noRecord(offset)
-	}
 	d := decodings.Get().(*decoding)
 	defer d.release()
 	if err := d.read(s, pos, h.Size()); err != nil {
-		s.p.countCorruption(err)
 		return Location{}, err
 	}
 	var r batch.Record
-	if !d.recs.Find(offset, &r) || r.Offset != offset {
+	if h.Attributes.Control() || !d.recs.Find(offset, &r) || r.Offset != offset {
 		return Location{}, s.p.noRecord(offset)
 	}
 	return s.location(pos, h, &r), nil
@@ -79,7 +144,7 @@ func (s *segment) location(pos int64, h *batch.Header, r *batch.Record) Location
 		Offset: r.Offset, Timestamp: r.Timestamp, ValueSize: int64(len(r.Value)),
 		seg: s, batch: pos, size: h.Size(), value: -1,
 	}
-	if h.Attributes.Codec() == batch.CodecNone {
+	if h.Attributes.Codec() == batch.CodecNone && h.Magic == batch.Magic {
 		l.value = pos + int64(r.ValuePos)
 	}
 	return l

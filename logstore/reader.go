@@ -18,6 +18,8 @@ type Reader struct {
 	// reads forward.
 	next  int64
 	ahead *ahead
+	// leave ends that the budget may ask for what is kept decoded.
+	leave func()
 }
 
 // ahead is bytes in the making for the next read.
@@ -55,7 +57,24 @@ func (v *View) Open() *Reader {
 	v.opened(1)
 	r := &Reader{v: v, next: -1}
 	r.stream.v = v
+	r.leave = v.p.store.budget.OnDemand(r.yield)
 	return r
+}
+
+// yield gives back what is kept decoded, unless somebody is reading.
+func (r *Reader) yield() {
+	if !r.mu.TryLock() {
+		return
+	}
+	defer r.mu.Unlock()
+	if r.ahead != nil {
+		select {
+		case <-r.ahead.done:
+		default:
+			return
+		}
+	}
+	r.stream.yield()
 }
 
 // Size is the length of the view in bytes, as of now.
@@ -69,6 +88,7 @@ func (r *Reader) Close() {
 		b.Release()
 	}
 	r.stream.close()
+	r.leave()
 	r.v.opened(-1)
 }
 

@@ -45,14 +45,19 @@ type decoding struct {
 
 var decodings = sync.Pool{New: func() any { return new(decoding) }}
 
-// keptBuffer is the largest buffer that goes back to a pool, in bytes.
-const keptBuffer = 4 << 20
+// keptBuffer is the largest buffer that is kept for the next use, in bytes, and
+// keptDecoded the largest with decompressed records: what is larger counts
+// against the budget.
+const (
+	keptBuffer  = 4 << 20
+	keptDecoded = 1 << 20
+)
 
 func (d *decoding) release() {
 	if cap(d.buf) > keptBuffer {
 		d.buf = nil
 	}
-	d.dec.Trim(keptBuffer)
+	d.dec.Trim(keptDecoded)
 	d.recs = batch.Records{}
 	decodings.Put(d)
 }
@@ -81,6 +86,10 @@ func (d *decoding) read(s *segment, pos int64, size int) error {
 }
 
 func (d *decoding) decode(s *segment, pos int64, size int) error {
+	if err := s.admit(pos, size); err != nil {
+		return err
+	}
+	d.dec.Budget = s.p.store.budget
 	if cap(d.buf) < size {
 		d.buf = make([]byte, size)
 	}
@@ -95,6 +104,22 @@ func (d *decoding) decode(s *segment, pos int64, size int) error {
 		return s.corrupt(pos, err)
 	}
 	return nil
+}
+
+// admit refuses a batch that is larger than the budget for decoding, and looks
+// at a large one's checksum before room is made for it.
+func (s *segment) admit(pos int64, size int) error {
+	if size <= keptBuffer {
+		return nil
+	}
+	if int64(size) > s.p.store.budget.Size() {
+		return s.corrupt(pos, batch.ErrTooLarge)
+	}
+	h, err := s.headerBelow(pos, pos+int64(size))
+	if err != nil {
+		return s.corrupt(pos, err)
+	}
+	return s.checkCRC(lastBatch{pos, h})
 }
 
 // Stale reports whether the record's segment was deleted or replaced.
@@ -153,6 +178,21 @@ func (l Location) ReadRecord() (*Record, error) {
 	return rec, err
 }
 
+// AppendKey reads the record's key at the end of dst, nothing for null.
+func (l Location) AppendKey(dst []byte) ([]byte, error) {
+	err := l.visit(func(_ *batch.Header, r *batch.Record) { dst = append(dst, r.Key...) })
+	return dst, err
+}
+
+// AppendJSON writes the whole record at the end of dst as a line of
+// FormatJSONL.
+func (l Location) AppendJSON(dst []byte) ([]byte, error) {
+	err := l.visit(func(h *batch.Header, r *batch.Record) {
+		dst = FormatJSONL.appendRecord(dst, l.seg.p.tp, h, r)
+	})
+	return dst, err
+}
+
 // visit calls f with the record while its bytes are there.
 func (l Location) visit(f func(*batch.Header, *batch.Record)) error {
 	d := decodings.Get().(*decoding)
@@ -170,7 +210,7 @@ func (l Location) visit(f func(*batch.Header, *batch.Record)) error {
 
 func copyRecord(h *batch.Header, r *batch.Record) *Record {
 	rec := &Record{
-		Offset: r.Offset, Timestamp: r.Timestamp, TimestampType: h.Attributes.TimestampType(),
+		Offset: r.Offset, Timestamp: r.Timestamp, TimestampType: h.TimestampType(),
 		LeaderEpoch: h.PartitionLeaderEpoch, Key: copyBytes(r.Key), Value: copyBytes(r.Value),
 		Headers: r.AppendHeaders(nil),
 	}

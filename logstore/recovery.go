@@ -30,7 +30,7 @@ func (p *Partition) open(d *logDir) error {
 	if p.own {
 		err = p.recover(d)
 	} else if len(segs) > 0 {
-		_, err = p.openTail(segs[len(segs)-1], true, -1)
+		_, err = p.openTail(segs[len(segs)-1], true, p.durable())
 	}
 	if err != nil {
 		return err
@@ -38,6 +38,10 @@ func (p *Partition) open(d *logDir) error {
 	p.setEnds(d.hints().logStarts[p.tp])
 	return p.loadEpochs()
 }
+
+// durable is the offset up to which the checkpoint says that the log is safe on
+// disk.
+func (p *Partition) durable() int64 { return p.logDir.hints().recoveryPoints[p.tp] }
 
 // listSegments returns the log files of the segments, in order.
 func (p *Partition) listSegments() ([]segmentInfo, error) {
@@ -132,7 +136,7 @@ func (p *Partition) recover(d *logDir) error {
 // nextBase is the base offset of the next segment, −1 for the last one.
 func (p *Partition) recoverSegment(s *segment, nextBase int64, whole bool) (bool, error) {
 	last := nextBase < 0
-	durable := p.logDir.hints().recoveryPoints[p.tp]
+	durable := p.durable()
 	stop, err := p.openTail(s, !whole, durable)
 	if err != nil {
 		return false, err
@@ -334,38 +338,39 @@ func (s *segment) resumeIndexes(fresh *index.Builder) (*index.Builder, int64, er
 }
 
 // extend publishes the whole batches from the published end on, up to end. It
-// stops before the first that is not there yet or not right, and returns why;
-// durable is the offset up to which batches were safe on disk once.
+// stops before the first that is not there yet or not right, and returns why.
+// durable is the offset up to which batches were safe on disk once: damage
+// below is not the end of the log but a failing disk. In a log that another
+// process writes it is that, too, when a right batch follows.
 func (s *segment) extend(end, durable int64) (batch.StopReason, error) {
-	from := s.size.Load()
-	if from+batch.HeaderSize > end {
-		return tailOf(from, end), nil
+	passing := durable
+	if !s.p.own {
+		passing = math.MaxInt64
 	}
-	w := s.walkPlain(from, end)
+	from := s.size.Load()
+	w := s.walkTo(from, end, passing)
 	defer w.close()
+	w.nextOffset = max(s.next.Load(), s.base)
 	next, pos := s.next.Load(), from
 	defer func() {
 		s.next.Store(next)
 		s.size.Store(pos)
 	}()
 	for w.next() {
-		if w.err != nil || w.header.BaseOffset < next {
-			return w.stopped(), nil
-		}
-		b, err := w.batch()
-		if err != nil {
+		if err := s.verify(w, end, durable); err != nil {
 			return batch.Unreadable, err
 		}
-		if !batch.VerifyCRC(b, &w.header) {
-			if !s.damagedForGood(&w.header, w.stop, end, durable) {
-				return batch.Damaged, nil
+		if w.err != nil {
+			if w.stop == end {
+				return w.stopped(), nil
 			}
-			s.p.countCorruption(s.corrupt(w.pos, batch.ErrCRC))
+			s.p.countCorruption(w.err)
+			continue
 		}
 		s.mu.Lock()
 		s.builder.Resumed(w.header.LastOffset(), w.header.MaxTimestamp, w.pos, w.header.Size())
 		s.mu.Unlock()
-		next, pos = w.header.NextOffset(), w.stop
+		next, pos = max(next, w.header.NextOffset()), w.stop
 		s.last = lastBatch{w.pos, w.header}
 	}
 	if w.ioErr != nil {
@@ -374,28 +379,22 @@ func (s *segment) extend(end, durable int64) (batch.StopReason, error) {
 	return w.sc.Stop(), nil
 }
 
-// tailOf is why there is no batch in the last bytes of a file.
-func tailOf(from, end int64) batch.StopReason {
-	if from == end {
-		return batch.EndOfData
+// verify checks the batch of a walk's step. One with a wrong checksum is
+// damage, unless it was durable and ends the log: then it keeps its offsets.
+func (s *segment) verify(w *walker, end, durable int64) error {
+	if w.err != nil {
+		return nil
 	}
-	return batch.TornTail
-}
-
-// damagedForGood tells a batch that the disk has damaged from one that is only
-// half written. It is the former where the log was durable, and, in a log that
-// another process writes, where another batch follows: those offsets are lost,
-// and what comes behind them is not.
-func (s *segment) damagedForGood(h *batch.Header, stop, end, durable int64) bool {
-	if s.p.own {
-		return h.NextOffset() <= durable
+	right, err := w.right()
+	if err != nil || right {
+		return err
 	}
-	var b [batch.HeaderSize]byte
-	if stop+int64(len(b)) > end || s.readFull(b[:], stop) != nil {
-		return false
+	if w.header.NextOffset() <= durable && w.stop == end {
+		s.p.countCorruption(s.corrupt(w.pos, batch.ErrCRC))
+	} else {
+		w.spoil()
 	}
-	next, err := batch.ParseHeader(b[:])
-	return err == nil && next.BaseOffset >= h.NextOffset()
+	return w.ioErr
 }
 
 // truncateIndexes makes the index files those of the builder.
@@ -444,8 +443,9 @@ func (p *Partition) scanEpochs() ([]epochEntry, error) {
 		w := s.walk(0)
 		for w.next() {
 			n := len(epochs)
-			if w.err == nil && (n == 0 || w.header.PartitionLeaderEpoch > epochs[n-1].epoch) {
-				epochs = append(epochs, epochEntry{w.header.PartitionLeaderEpoch, w.header.BaseOffset})
+			epoch := w.header.PartitionLeaderEpoch
+			if w.err == nil && epoch >= 0 && (n == 0 || epoch > epochs[n-1].epoch) {
+				epochs = append(epochs, epochEntry{epoch, w.header.BaseOffset})
 			}
 		}
 		err := w.ioErr

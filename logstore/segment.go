@@ -36,13 +36,17 @@ type segment struct {
 	gone atomic.Bool
 
 	// builder holds the indexes while the segment grows, nil once it is
-	// sealed: then they come from their files through the store's cache.
+	// sealed: then they come from their files through the store's cache. mu
+	// guards it, and found.
 	mu      sync.RWMutex
 	builder *index.Builder
 	// How many bytes of entries the index files have, and their handles while
 	// the segment is the active one of a log of our own; for who appends.
 	offsetsWritten, timesWritten int
 	offsetFile, timeFile         *handle
+
+	// found has the right batch behind each damaged one that was met.
+	found map[int64]int64
 
 	texts [formatCount]segmentText
 }
@@ -112,16 +116,21 @@ func (s *segment) readFull(b []byte, off int64) error {
 	return fmt.Errorf("read %s at %d: %w", s.path(suffixLog), off, err)
 }
 
-// header reads the header of the batch at a position.
-func (s *segment) header(pos int64) (batch.Header, error) {
+// header reads the header of the published batch at a position.
+func (s *segment) header(pos int64) (batch.Header, error) { return s.headerBelow(pos, s.size.Load()) }
+
+// headerBelow reads the header of the batch at a position of a log that ends
+// at end.
+func (s *segment) headerBelow(pos, end int64) (batch.Header, error) {
 	var b [batch.HeaderSize]byte
-	if pos < 0 || pos+int64(len(b)) > s.size.Load() {
+	n := min(int64(len(b)), end-pos)
+	if pos < 0 || n < batch.LeastSize {
 		return batch.Header{}, batch.ErrTruncated
 	}
-	if err := s.readFull(b[:], pos); err != nil {
+	if err := s.readFull(b[:n], pos); err != nil {
 		return batch.Header{}, err
 	}
-	return batch.ParseHeader(b[:])
+	return batch.ParseHeader(b[:n])
 }
 
 // retire makes the segment unreadable for whoever comes from now on.

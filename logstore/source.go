@@ -136,7 +136,7 @@ func (p *Partition) refreshTail(s *segment) error {
 	if info.Size < s.size.Load() || info.Inode != s.inode || !s.endsAsBefore() {
 		return p.reopen() // cut or replaced, and it may have grown again since
 	}
-	var head [batch.HeaderSize]byte
+	var head [batch.LeastSize]byte
 	if info.Size-s.size.Load() < int64(len(head)) {
 		return nil
 	}
@@ -144,7 +144,7 @@ func (p *Partition) refreshTail(s *segment) error {
 		return err
 	}
 	// What is not a whole, right batch here is one that is being written.
-	_, err = s.extend(info.Size, -1)
+	_, err = s.extend(info.Size, p.durable())
 	return err
 }
 
@@ -179,7 +179,7 @@ func (p *Partition) refreshList() error {
 		delete(known, s.base)
 		segs[i] = s
 		if fresh.sealed.Load() && !s.sealed.Load() {
-			if _, err := s.extend(infos[i].info.Size, -1); err != nil {
+			if _, err := s.extend(infos[i].info.Size, p.durable()); err != nil {
 				return err
 			}
 			// What could not be read in it is damage now, not a tail.
@@ -196,7 +196,7 @@ func (p *Partition) refreshList() error {
 // exchange makes segs the partition's segments, and retires the old ones.
 func (p *Partition) exchange(segs []*segment, old map[int64]*segment) error {
 	if n := len(segs); n > 0 && segs[n-1].builder == nil {
-		if _, err := p.openTail(segs[n-1], true, -1); err != nil {
+		if _, err := p.openTail(segs[n-1], true, p.durable()); err != nil {
 			return err
 		}
 	}

@@ -40,6 +40,9 @@ type Options struct {
 	// DecodedMemory bounds the decompressed batches kept in memory, in bytes,
 	// 0 for 8 MiB.
 	DecodedMemory int64
+	// DecodeBudget bounds what is decompressed at one time, by all readers
+	// together, in bytes, 0 for 256 MB. A batch that needs more is damage.
+	DecodeBudget int64
 }
 
 // Store is a set of topic-partitions in one or several log directories. All
@@ -52,6 +55,7 @@ type Store struct {
 	indexes *sizedCache[*segment, *segmentIndexes]
 	decoded *sizedCache[batchPlace, batch.Records]
 	windows *sizedCache[windowPlace, *timeWindow]
+	budget  *batch.Budget
 	closed  atomic.Bool
 	nextID  atomic.Uint32
 
@@ -115,8 +119,12 @@ func newStore(opts Options) *Store {
 	if opts.DecodedMemory == 0 {
 		opts.DecodedMemory = 8 << 20
 	}
+	if opts.DecodeBudget == 0 {
+		opts.DecodeBudget = 256 << 20
+	}
 	return &Store{
-		opts: opts, log: opts.Log,
+		budget: batch.NewBudget(opts.DecodeBudget),
+		opts:   opts, log: opts.Log,
 		handles:    newHandleCache(opts.Disk, opts.MaxOpenFiles),
 		indexes:    newSizedCache[*segment, *segmentIndexes](opts.IndexMemory),
 		decoded:    newSizedCache[batchPlace, batch.Records](opts.DecodedMemory),

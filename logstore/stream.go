@@ -28,6 +28,9 @@ type textStream struct {
 
 	dec  batch.Decoder
 	recs batch.Records
+	// within is set while the records of a large batch are gone over one by
+	// one.
+	within bool
 	// failed is damage met after bytes that were delivered first.
 	failed error
 }
@@ -42,9 +45,18 @@ func (t *textStream) close() {
 		t.w.close()
 		t.w = nil
 	}
-	t.carry, t.failed = nil, nil
+	t.carry, t.failed, t.within = nil, nil, false
+	t.dec.Trim(keptDecoded)
 	if cap(t.store) > keptBuffer {
 		t.store = nil
+	}
+}
+
+// yield lets go of a batch that is kept decoded between two reads: the next
+// one decodes it again.
+func (t *textStream) yield() {
+	if t.dec.Holds() {
+		t.seek(t.pos)
 	}
 }
 
@@ -75,13 +87,21 @@ func (t *textStream) read(b []byte) (int, error) {
 	return n, nil
 }
 
+// wholeText is the size of a batch, in bytes, up to which its text is made in
+// one go; that of a larger one is made as it is read.
+const wholeText = 1 << 20
+
 // more makes the text of one more batch: in b, if it surely fits there, else
-// in carry.
+// in carry; or of one more record of a large one.
 func (t *textStream) more(b []byte) (int, error) {
 	if t.failed != nil {
 		err := t.failed
 		t.failed = nil
 		return 0, err
+	}
+	if t.within {
+		t.nextRecord()
+		return 0, nil
 	}
 	if t.w == nil {
 		if err := t.enter(); err != nil {
@@ -91,43 +111,75 @@ func (t *textStream) more(b []byte) (int, error) {
 	if !t.w.next() {
 		return 0, t.leave()
 	}
-	if t.w.err != nil {
-		return 0, t.damaged(t.w.err)
+	if err := t.decode(); err != nil {
+		if t.w.ioErr != nil {
+			return 0, t.leave()
+		}
+		return 0, t.damaged(err)
 	}
-	if t.w.header.Attributes.Control() {
+	switch {
+	case t.recs.Header.Attributes.Control():
 		return 0, nil
-	}
-	raw, err := t.w.batch()
-	if err != nil {
-		return 0, t.leave()
-	}
-	if err := t.dec.Decode(raw, &t.recs); err != nil {
-		return 0, t.damaged(t.w.s.corrupt(t.w.pos, err))
+	case t.recs.Size() > wholeText:
+		t.within = true
+		return 0, nil
 	}
 	return t.deliver(b)
 }
 
+// decode decodes the batch of the walk's step. A large one is checked as a
+// whole before its first record is delivered.
+func (t *textStream) decode() error {
+	if t.w.err != nil {
+		return t.w.err
+	}
+	if err := t.w.decode(&t.dec, &t.recs); err != nil || t.recs.Size() <= wholeText {
+		return err
+	}
+	if err := t.recs.Validate(); err != nil {
+		return t.w.s.corrupt(t.w.pos, err)
+	}
+	return nil
+}
+
+// nextRecord makes the text of the next record of a large batch.
+func (t *textStream) nextRecord() {
+	var r batch.Record
+	if !t.recs.Next(&r) {
+		t.within = false
+		t.dec.Trim(keptDecoded)
+		return
+	}
+	t.store = t.v.format.appendRecord(t.store[:0], t.v.p.tp, &t.recs.Header, &r)
+	t.keep(t.store)
+}
+
+// keep makes carry what is to be delivered of the text that comes next.
+func (t *textStream) keep(text []byte) {
+	want, before := t.pos-t.ext.pos+t.ext.skip, t.text
+	t.text += int64(len(text))
+	if want < t.text {
+		t.carry = text[max(want-before, 0):]
+	}
+}
+
 // deliver writes the text of the decoded batch.
 func (t *textStream) deliver(b []byte) (int, error) {
-	want := t.pos - t.ext.pos + t.ext.skip
-	direct := want == t.text && t.v.format == FormatValues && t.recs.Size() <= len(b)
+	direct := t.pos-t.ext.pos+t.ext.skip == t.text && t.v.format == FormatValues && t.recs.Size() <= len(b)
 	dst := t.store[:0]
 	if direct {
 		dst = b[:0:len(b)]
 	}
 	out, err := t.v.format.appendText(dst, t.v.p.tp, &t.recs)
-	if err != nil {
+	switch {
+	case err != nil:
 		return 0, t.damaged(t.w.s.corrupt(t.w.pos, err))
-	}
-	before := t.text
-	t.text += int64(len(out))
-	if direct {
+	case direct:
+		t.text += int64(len(out))
 		return len(out), nil
 	}
 	t.store = out
-	if want < t.text {
-		t.carry = out[max(want-before, 0):]
-	}
+	t.keep(out)
 	return 0, nil
 }
 

@@ -72,27 +72,36 @@ func (s *segment) coverText(f Format, t *segmentText) error {
 
 // batchText is the length of the text of a walk's present step.
 func (s *segment) batchText(f Format, w *walker, d *decoding) (int64, error) {
-	if w.err != nil || w.header.Attributes.Control() {
+	if w.err != nil {
 		return 0, w.err
 	}
-	b, err := w.batch()
-	if err != nil {
+	if err := w.decode(&d.dec, &d.recs); err != nil || d.recs.Header.Attributes.Control() {
 		return 0, err
 	}
-	if err := d.dec.Decode(b, &d.recs); err != nil {
-		return 0, s.corrupt(w.pos, err)
-	}
 	var size int64
+	var err error
 	if f == FormatValues {
 		size, _, err = d.recs.ValuesSize(0)
 	} else {
-		d.buf, err = f.appendText(d.buf[:0], s.p.tp, &d.recs)
-		size = int64(len(d.buf))
+		size, err = s.recordsText(f, d)
 	}
+	d.dec.Trim(keptDecoded)
 	if err != nil {
 		return 0, s.corrupt(w.pos, err)
 	}
 	return size, nil
+}
+
+// recordsText is the length of the text of all records of a decoded batch.
+func (s *segment) recordsText(f Format, d *decoding) (int64, error) {
+	var size int64
+	var r batch.Record
+	for d.recs.Next(&r) {
+		size += s.recordText(f, d, &r)
+	}
+	err := d.recs.Err()
+	d.recs.Reset()
+	return size, err
 }
 
 // appendedText tells the text index of batches just published: their length
@@ -142,7 +151,7 @@ func (s *segment) textUntil(f Format, entry index.TextEntry, offset int64) (int6
 	defer d.release()
 	text := entry.Text
 	for w.next() {
-		if w.err == nil && w.header.BaseOffset >= offset {
+		if w.err == nil && w.header.LeastOffset() >= offset {
 			break
 		}
 		size, err := s.batchText(f, w, d)
@@ -154,25 +163,33 @@ func (s *segment) textUntil(f Format, entry index.TextEntry, offset int64) (int6
 			continue
 		}
 		// The offset is inside this batch.
-		var r batch.Record
-		for d.recs.Reset(); d.recs.Next(&r) && r.Offset < offset; {
-			text += s.recordText(f, d, &r)
-		}
-		break
+		before, err := s.textInside(f, w, d, offset)
+		return text + before, err
 	}
 	return text, w.ioErr
 }
 
+// textInside is the length of the text of a walk's batch below an offset.
+func (s *segment) textInside(f Format, w *walker, d *decoding, offset int64) (int64, error) {
+	if err := w.decode(&d.dec, &d.recs); err != nil {
+		return 0, err
+	}
+	var text int64
+	var r batch.Record
+	for d.recs.Next(&r) && r.Offset < offset {
+		text += s.recordText(f, d, &r)
+	}
+	return text, nil
+}
+
 func (s *segment) recordText(f Format, d *decoding, r *batch.Record) int64 {
 	switch f {
-	case FormatJSONL:
-		d.buf = AppendJSON(d.buf[:0], s.p.tp, viewRecord(&d.recs.Header, r))
-	case FormatTSV:
-		d.buf = appendTSV(d.buf[:0], r)
+	case FormatJSONL, FormatTSV:
+		d.buf = f.appendRecord(d.buf[:0], s.p.tp, &d.recs.Header, r)
+		return int64(len(d.buf))
 	case FormatValues, formatCount:
-		return int64(len(r.Value)) + 1
 	}
-	return int64(len(d.buf)) + 1
+	return int64(len(r.Value)) + 1
 }
 
 // loadText takes the text index from the file beside the log. Without one, or

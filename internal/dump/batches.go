@@ -25,8 +25,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // its fields say. Of a message the shallow offset is BaseOffset.
 type head struct {
 	batch.Header
-	magic int8
-	pos   int64
+	pos int64
 }
 
 // walker goes over the batches of a segment by the rules of Kafka's
@@ -56,7 +55,7 @@ func (w *walker) step() (bool, error) {
 	if at > w.end-logOverhead-int64(length) {
 		return false, nil
 	}
-	w.head = head{magic: int8(b[16]), pos: at}
+	w.head = head{Header: batch.Header{Magic: int8(b[16])}, pos: at}
 	if b, err = w.r.view(at, w.head.headerSize()); err != nil {
 		return false, fmt.Errorf("%w: the header at position %d is cut off: %w", ErrDamaged, at, err)
 	}
@@ -77,11 +76,11 @@ func (w *walker) bytes() ([]byte, error) {
 // headerSize is how long the header of its format is, in bytes.
 func (h *head) headerSize() int {
 	switch {
-	case h.magic < 0:
+	case h.Magic < 0:
 		return magicEnd
-	case h.magic == 0:
+	case h.Magic == 0:
 		return 18
-	case h.magic == 1:
+	case h.Magic == 1:
 		return 26
 	}
 	return batch.HeaderSize
@@ -91,14 +90,14 @@ func (h *head) parse(b []byte) {
 	be := binary.BigEndian
 	h.BaseOffset = int64(be.Uint64(b))
 	h.Length = int32(be.Uint32(b[8:]))
-	if h.magic < 0 {
+	if h.Magic < 0 {
 		return
 	}
-	if h.magic < 2 {
+	if h.Magic < 2 {
 		h.CRC = be.Uint32(b[12:])
 		h.Attributes = batch.Attributes(b[17])
 		h.MaxTimestamp = -1
-		if h.magic == 1 {
+		if h.Magic == 1 {
 			h.MaxTimestamp = int64(be.Uint64(b[18:]))
 		}
 		return
@@ -116,15 +115,7 @@ func (h *head) parse(b []byte) {
 }
 
 // legacy reports whether it is a message of format 0 or 1.
-func (h *head) legacy() bool { return h.magic < 2 }
-
-// timestampType is its name in Kafka's text.
-func (h *head) timestampType() string {
-	if h.magic == 0 {
-		return "NoTimestampType"
-	}
-	return h.Attributes.TimestampType().String()
-}
+func (h *head) legacy() bool { return h.Magic < 2 }
 
 // valid reports whether the checksum is that of the bytes.
 func (h *head) valid(b []byte) bool {

@@ -26,7 +26,7 @@ func (r *record) batchJSON(h *head, valid bool, name string) {
 	o.object(name)
 	o.int(`,"position":`, h.pos)
 	o.int(`,"size":`, int64(h.Size()))
-	o.int(`,"magic":`, int64(h.magic))
+	o.int(`,"magic":`, int64(h.Magic))
 	o.b = append(append(append(o.b, `,"codec":"`...), h.Attributes.Codec().String()...), '"')
 	o.int(`,"crc":`, int64(h.CRC))
 	o.bool(`,"valid":`, valid)
@@ -51,7 +51,7 @@ func (d *dumper) recordJSON(h *head, r *record) error {
 	out.b = append(out.b, r.batchFields...)
 	out.int(`,"offset":`, r.offset)
 	out.int(`,"timestamp":`, r.timestamp)
-	out.b = append(append(append(out.b, `,"timestampType":"`...), h.timestampType()...), '"')
+	out.b = append(append(append(out.b, `,"timestampType":"`...), h.TimestampType().String()...), '"')
 	out.nullable(`,"sequence":`, int64(r.sequence), r.sequence >= 0)
 	if !h.legacy() && h.Attributes.Control() {
 		d.controlJSON(r)

@@ -110,7 +110,7 @@ func (d *dumper) unwrap(h *head, outer *message) ([]message, error) {
 		return nil, outer.valueErr
 	}
 	if outer.value == nil || codec > batch.CodecLZ4 {
-		return nil, fmt.Errorf("a message of format %d with codec %s holds no messages", h.magic, codec)
+		return nil, fmt.Errorf("a message of format %d with codec %s holds no messages", h.Magic, codec)
 	}
 	body, err := d.decoder.Decompress(&h.Header, outer.value)
 	if err != nil {
@@ -129,7 +129,7 @@ func (d *dumper) unwrap(h *head, outer *message) ([]message, error) {
 		if err != nil {
 			return nil, err
 		}
-		if m.magic == 1 && h.Attributes.TimestampType() == batch.LogAppendTime {
+		if m.magic == 1 && h.TimestampType() == batch.LogAppendTime {
 			m.timestamp = outer.timestamp
 		}
 		inner = append(inner, m)
@@ -145,7 +145,7 @@ func (d *dumper) unwrap(h *head, outer *message) ([]message, error) {
 // relative, and the last one's is the wrapper's; a wrapper of offset 0 is one
 // that a producer made, and has none yet.
 func rebase(h *head, inner []message) error {
-	if h.magic != 1 || h.BaseOffset == 0 {
+	if h.Magic != 1 || h.BaseOffset == 0 {
 		return nil
 	}
 	last := inner[len(inner)-1].offset

@@ -68,6 +68,9 @@ func (w *wire) string(name string) {
 func (w *wire) array(name string, element func()) {
 	w.b = append(append(w.b, name...), '[')
 	n := w.uvarint() - 1
+	if n < 0 && w.err == nil {
+		w.err = fmt.Errorf("%w: an array is null", errControl)
+	}
 	for i := 0; i < n && w.err == nil; i++ {
 		if i > 0 {
 			w.b = append(w.b, ',')

@@ -74,7 +74,7 @@ func (d *dumper) recordLine(h *head, r *record) error {
 func (d *dumper) recordMetadata(h *head, r *record) {
 	out := &d.out
 	out.int("| offset: ", r.offset)
-	out.b = append(append(append(out.b, ' '), h.timestampType()...), ": "...)
+	out.b = append(append(append(out.b, ' '), h.TimestampType().String()...), ": "...)
 	out.int("", r.timestamp)
 	out.int(" keySize: ", int64(r.keySize))
 	out.int(" valueSize: ", int64(r.valueSize))

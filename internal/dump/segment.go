@@ -116,11 +116,11 @@ func (d *dumper) trailing(name string, at, n int64) {
 // are with each record.
 func (d *dumper) batchLine(h *head, b []byte, name string) error {
 	valid := h.valid(b)
-	if h.magic < 0 {
+	if h.Magic < 0 {
 		if !d.JSON {
 			d.out.int("offset: ", h.BaseOffset)
 		}
-		return fmt.Errorf("%w: the bytes at position %d are no batch: magic %d", ErrDamaged, h.pos, h.magic)
+		return fmt.Errorf("%w: the bytes at position %d are no batch: magic %d", ErrDamaged, h.pos, h.Magic)
 	}
 	if !valid {
 		d.damage.found(name, "the checksum of the batch at position %d (offset %d) is wrong", h.pos, h.BaseOffset)
@@ -140,10 +140,10 @@ func (d *dumper) batchLine(h *head, b []byte, name string) error {
 		return fmt.Errorf("%w: the batch at position %d has codec %d, which there is not", ErrDamaged, h.pos, int8(codec))
 	}
 	out.int(" position: ", h.pos)
-	out.b = append(append(append(out.b, ' '), h.timestampType()...), ": "...)
+	out.b = append(append(append(out.b, ' '), h.TimestampType().String()...), ": "...)
 	out.int("", h.MaxTimestamp)
 	out.int(" size: ", int64(h.Size()))
-	out.int(" magic: ", int64(h.magic))
+	out.int(" magic: ", int64(h.Magic))
 	out.b = append(append(out.b, " compresscodec: "...), codec.String()...)
 	out.int(" crc: ", int64(h.CRC))
 	out.bool(" isvalid: ", valid)
