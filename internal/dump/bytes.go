@@ -73,23 +73,23 @@ func appendJavaString(dst, b []byte) []byte {
 // the longest start of a character, with a surrogate taken for one, else one
 // byte.
 func malformed(b []byte) int {
-	c, length := b[0], 1
-	low, high := byte(0x80), byte(0xbf)
-	switch {
+	length := 1
+	low, high := byte(0x80), byte(0xbf) // of the second byte
+	switch c := b[0]; {
 	case c >= 0xc2 && c <= 0xdf:
 		length = 2
 	case c >= 0xe0 && c <= 0xef:
 		length = 3
-		if c == 0xe0 {
-			low = 0xa0
-		}
 	case c >= 0xf0 && c <= 0xf4:
 		length = 4
-		if c == 0xf0 {
-			low = 0x90
-		} else if c == 0xf4 {
-			high = 0x8f
-		}
+	}
+	switch b[0] {
+	case 0xe0:
+		low = 0xa0
+	case 0xf0:
+		low = 0x90
+	case 0xf4:
+		high = 0x8f
 	}
 	n := 1
 	for n < length && n < len(b) && b[n] >= low && b[n] <= high {
