@@ -48,8 +48,8 @@ type Options struct {
 	// Key and Value say how keys and values are printed, unless Messages is
 	// set.
 	Key, Value Bytes
-	// Messages decodes keys and values together.
-	Messages Messages
+	// Messages decodes keys and values of an internal topic; nil for none.
+	Messages *Messages
 
 	// JSON is one object a line instead of Kafka's text.
 	JSON bool
@@ -78,8 +78,8 @@ type dumper struct {
 func Files(out, errs io.Writer, names []string, o Options) error {
 	d := &dumper{Options: o, out: newOutput(out), errs: errs}
 	err := d.files(names)
-	if ferr := d.out.flush(); err == nil {
-		err = ferr
+	if cerr := d.out.close(); err == nil || cerr != nil {
+		err = cerr
 	}
 	if errors.Is(err, errClosedPipe) {
 		return nil

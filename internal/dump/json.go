@@ -1,10 +1,6 @@
 package dump
 
-import (
-	"strconv"
-
-	"klogfs/logstore"
-)
+import "klogfs/logstore"
 
 // object begins the JSON object of something in a file.
 func (o *output) object(name string) {
@@ -93,31 +89,13 @@ func (d *dumper) controlJSON(r *record) {
 
 // contentsJSON appends a record's key and value.
 func (d *dumper) contentsJSON(r *record, h *head) error {
-	out := &d.out
 	if d.Messages != nil && (h.legacy() || !h.Attributes.Control()) {
-		key, value, err := d.Messages(r.offset, r.key, r.value)
-		if err != nil {
-			return err
-		}
-		out.b = appendRawJSON(append(out.b, `,"key":`...), key)
-		out.b = appendRawJSON(append(out.b, `,"value":`...), value)
-		return nil
+		return d.messageJSON(r)
 	}
+	out := &d.out
 	out.b = d.Key.appendJSON(append(out.b, `,"key":`...), r.key)
 	out.b = d.Value.appendJSON(append(out.b, `,"value":`...), r.value)
 	return nil
-}
-
-// appendRawJSON appends what a decoder made: an object as it is, a remark as a
-// string.
-func appendRawJSON(dst []byte, text string) []byte {
-	switch {
-	case text == "":
-		return append(dst, "null"...)
-	case text[0] == '{':
-		return append(dst, text...)
-	}
-	return strconv.AppendQuote(dst, text)
 }
 
 func (k Bytes) appendJSON(dst, b []byte) []byte {
