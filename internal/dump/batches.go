@@ -49,7 +49,7 @@ func (w *walker) step() (bool, error) {
 	}
 	length := int32(binary.BigEndian.Uint32(b[8:]))
 	if length < smallestBody {
-		return false, fmt.Errorf("%w: the bytes at position %d are no batch: length %d is below %d; what comes before is whole (klogfs mount --read-only shows it)",
+		return false, fmt.Errorf("%w: the bytes at position %d are no batch: length %d is below %d; all batches before were printed",
 			ErrDamaged, at, length, smallestBody)
 	}
 	if at > w.end-logOverhead-int64(length) {
