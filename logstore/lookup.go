@@ -13,8 +13,12 @@ import (
 // away, or a control record. A *batch.CorruptionError is returned when the
 // batch that holds it is damaged.
 func (p *Partition) Locate(offset int64) (Location, error) {
+	end, err := p.readable()
+	if err != nil {
+		return Location{}, err
+	}
 	segments := p.segments()
-	if offset < p.LogStartOffset() || offset >= p.EndOffset() {
+	if offset < p.LogStartOffset() || offset >= end {
 		return Location{}, p.noRecord(offset)
 	}
 	i := sort.Search(len(segments), func(i int) bool { return segments[i].base > offset }) - 1
@@ -133,7 +137,7 @@ func (s *segment) locate(pos int64, h *batch.Header, offset int64) (Location, er
 		return Location{}, err
 	}
 	var r batch.Record
-	if h.Attributes.Control() || !d.recs.Find(offset, &r) || r.Offset != offset {
+	if s.p.hidden(h) || !d.recs.Find(offset, &r) || r.Offset != offset {
 		return Location{}, s.p.noRecord(offset)
 	}
 	return s.location(pos, h, &r), nil

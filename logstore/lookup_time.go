@@ -12,8 +12,15 @@ import (
 // timestamp is at or after a time in milliseconds since 1970, as Kafka's
 // offsetsForTimes does (UnifiedLog.fetchOffsetByTimestamp). ErrNoRecord is
 // returned when there is none.
+//
+// Where only what is committed may be read, neither markers nor records of
+// aborted transactions count, and none from the last stable offset on.
 func (p *Partition) OffsetForTime(timestamp int64) (Location, error) {
 	start := p.LogStartOffset()
+	end, err := p.readable()
+	if err != nil {
+		return Location{}, err
+	}
 	for _, s := range p.segments() {
 		if s.next.Load() <= start {
 			continue
@@ -26,6 +33,9 @@ func (p *Partition) OffsetForTime(timestamp int64) (Location, error) {
 			continue
 		}
 		l, found, err := s.offsetForTime(timestamp, start)
+		if err == nil && found && l.Offset >= end {
+			break
+		}
 		if err != nil || found {
 			return l, err
 		}
@@ -148,6 +158,9 @@ func (s *segment) firstSince(pos int64, size int, timestamp, start int64) (Locat
 	if err := d.read(s, pos, size); err != nil {
 		s.p.countCorruption(err)
 		return Location{}, false, err
+	}
+	if s.p.committed() && s.p.hidden(&d.recs.Header) {
+		return Location{}, false, nil
 	}
 	var r batch.Record
 	for d.recs.Next(&r) {

@@ -14,6 +14,7 @@ type Offsets struct {
 	segments []*segment
 	w        *walker
 	from     int64
+	end      int64 // of what is readable
 
 	// The offsets of the present batch: a run, or what was decoded.
 	next, last int64
@@ -25,10 +26,11 @@ type Offsets struct {
 
 // Offsets starts at the first record with an offset of at least from.
 func (p *Partition) Offsets(from int64) *Offsets {
+	end, err := p.readable()
 	segments := p.segments()
 	from = max(from, p.LogStartOffset())
 	i := sort.Search(len(segments), func(i int) bool { return segments[i].base > from }) - 1
-	return &Offsets{p: p, segments: segments[max(i, 0):], from: from, next: 0, last: -1}
+	return &Offsets{p: p, segments: segments[max(i, 0):], from: from, end: end, last: -1, err: err}
 }
 
 // Close gives back what the iteration holds.
@@ -77,7 +79,12 @@ func (o *Offsets) nextBatch() bool {
 			continue
 		}
 		h := &o.w.header
-		if o.w.err != nil || h.Attributes.Control() || h.LastOffset() < o.from {
+		if o.w.err == nil && h.LeastOffset() >= o.end {
+			o.segments = nil
+			o.Close()
+			return false
+		}
+		if o.w.err != nil || o.p.hidden(h) || h.LastOffset() < o.from {
 			continue
 		}
 		if h.Count == h.LastOffsetDelta+1 {

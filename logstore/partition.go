@@ -49,6 +49,7 @@ type Partition struct {
 	recoveryPoint atomic.Int64
 
 	source source // how far a broker's log was read
+	txns   transactions
 
 	views       [formatCount]View
 	corruptions atomic.Int64
@@ -63,6 +64,7 @@ func newPartition(store *Store, tp TopicPartition, d *logDir) *Partition {
 	for f := range p.views {
 		p.views[f].p, p.views[f].format = p, Format(f)
 	}
+	p.txns.p = p
 	p.segs.Store(&[]*segment{})
 	return p
 }

@@ -357,8 +357,10 @@ func (s *segment) extend(end, durable int64) (batch.StopReason, error) {
 		s.size.Store(pos)
 	}()
 	for w.next() {
-		if err := s.verify(w, end, durable); err != nil {
-			return batch.Unreadable, err
+		if w.err == nil {
+			if err := s.verify(w, end, durable); err != nil {
+				return batch.Unreadable, err
+			}
 		}
 		if w.err != nil {
 			if w.stop == end {
@@ -382,9 +384,6 @@ func (s *segment) extend(end, durable int64) (batch.StopReason, error) {
 // verify checks the batch of a walk's step. One with a wrong checksum is
 // damage, unless it was durable and ends the log: then it keeps its offsets.
 func (s *segment) verify(w *walker, end, durable int64) error {
-	if w.err != nil {
-		return nil
-	}
 	right, err := w.right()
 	if err != nil || right {
 		return err

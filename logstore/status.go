@@ -9,7 +9,10 @@ type PartitionStatus struct {
 	LogStartOffset int64  `json:"logStartOffset"`
 	HighWatermark  int64  `json:"highWatermark"`
 	LogEndOffset   int64  `json:"logEndOffset"`
-	LeaderEpoch    int32  `json:"leaderEpoch"`
+	// LastStableOffset is where the first open transaction began, or the high
+	// watermark. It is there where only committed records are read.
+	LastStableOffset *int64 `json:"lastStableOffset,omitempty"`
+	LeaderEpoch      int32  `json:"leaderEpoch"`
 	// RecoveryPoint is the offset up to which everything is durable.
 	RecoveryPoint int64 `json:"recoveryPoint"`
 	Segments      int   `json:"segments"`
@@ -31,6 +34,11 @@ func (p *Partition) Status() PartitionStatus {
 		Topic: p.tp.Topic, Partition: p.tp.Partition, LogDir: p.logDir.path, Writable: p.own,
 		LogStartOffset: p.LogStartOffset(), HighWatermark: p.EndOffset(), LogEndOffset: p.EndOffset(),
 		RecoveryPoint: p.recoveryPoint.Load(), CorruptBatches: p.corruptions.Load(), MaxTimestamp: -1,
+	}
+	if p.committed() {
+		if stable, err := p.LastStableOffset(); err == nil {
+			st.LastStableOffset = &stable
+		}
 	}
 	for _, s := range p.segments() {
 		st.Segments++

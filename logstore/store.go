@@ -30,6 +30,8 @@ type Options struct {
 	// Config holds Kafka's server properties. The store fails to open when one
 	// is wrong.
 	Config ServerConfig
+	// Isolation says which records of transactions are readable.
+	Isolation Isolation
 	// SkipCorrupt lets views pass over damaged batches instead of stopping
 	// there.
 	SkipCorrupt bool

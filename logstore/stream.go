@@ -3,6 +3,7 @@ package logstore
 import (
 	"errors"
 	"io"
+	"math"
 
 	"klogfs/batch"
 )
@@ -118,7 +119,7 @@ func (t *textStream) more(b []byte) (int, error) {
 		return 0, t.damaged(err)
 	}
 	switch {
-	case t.recs.Header.Attributes.Control():
+	case t.v.p.hidden(&t.recs.Header):
 		return 0, nil
 	case t.recs.Size() > wholeText:
 		t.within = true
@@ -194,8 +195,12 @@ func (t *textStream) enter() error {
 	}
 	t.pos = max(t.pos, e.pos)
 	entry := e.seg.textAt(t.v.format, t.pos-e.pos+e.skip)
+	end, err := e.seg.readableSize()
+	if err != nil {
+		return err
+	}
 	t.ext, t.text = e, entry.Text
-	t.w = e.seg.walk(entry.Position)
+	t.w = e.seg.walkTo(entry.Position, end, math.MaxInt64)
 	return nil
 }
 

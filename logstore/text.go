@@ -3,6 +3,7 @@ package logstore
 import (
 	"errors"
 	"log/slog"
+	"math"
 	"sync"
 
 	"klogfs/batch"
@@ -39,17 +40,30 @@ func (s *segment) textSize(f Format) (int64, error) {
 		t.loaded = true
 		s.loadText(f, t)
 	}
-	if t.index.Covered() < s.size.Load() {
-		if err := s.coverText(f, t); err != nil {
-			return 0, err
-		}
+	end, err := s.readableSize()
+	if err == nil && t.index.Covered() < end {
+		err = s.coverText(f, t, end)
 	}
-	return t.index.Size(), nil
+	return t.index.Size(), err
+}
+
+// finalText is textSize, and whether that can't change any more.
+func (s *segment) finalText(f Format) (final bool, size int64, err error) {
+	final = s.sealed.Load()
+	if final && s.p.committed() {
+		end, err := s.readableSize()
+		if err != nil {
+			return false, 0, err
+		}
+		final = end == s.size.Load()
+	}
+	size, err = s.textSize(f)
+	return final, size, err
 }
 
 // coverText reads on where the text index ends. The caller holds t.mu.
-func (s *segment) coverText(f Format, t *segmentText) error {
-	w := s.walk(t.index.Covered())
+func (s *segment) coverText(f Format, t *segmentText, end int64) error {
+	w := s.walkTo(t.index.Covered(), end, math.MaxInt64)
 	defer w.close()
 	d := decodings.Get().(*decoding)
 	defer d.release()
@@ -75,7 +89,7 @@ func (s *segment) batchText(f Format, w *walker, d *decoding) (int64, error) {
 	if w.err != nil {
 		return 0, w.err
 	}
-	if err := w.decode(&d.dec, &d.recs); err != nil || d.recs.Header.Attributes.Control() {
+	if err := w.decode(&d.dec, &d.recs); err != nil || s.p.hidden(&d.recs.Header) {
 		return 0, err
 	}
 	var size int64
@@ -108,7 +122,7 @@ func (s *segment) recordsText(f Format, d *decoding) (int64, error) {
 // in the log from a position on, and the length of their values' text.
 func (s *segment) appendedText(pos int64, batches []preparedBatch) {
 	t := &s.texts[FormatValues]
-	if !t.mu.TryLock() {
+	if s.p.committed() || !t.mu.TryLock() {
 		return // whoever holds it, or comes next, reads them from the log
 	}
 	defer t.mu.Unlock()
@@ -195,8 +209,8 @@ func (s *segment) recordText(f Format, d *decoding, r *batch.Record) int64 {
 // loadText takes the text index from the file beside the log. Without one, or
 // with one of another log, it is made from the log.
 func (s *segment) loadText(f Format, t *segmentText) {
-	if f != FormatValues {
-		return
+	if f != FormatValues || s.p.committed() {
+		return // the file is of all records
 	}
 	file, err := readFile(s.p.disk, s.path(suffixText))
 	if err != nil {
@@ -222,7 +236,7 @@ func (s *segment) saveText() error {
 	t := &s.texts[FormatValues]
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.damaged) > 0 || t.index.Covered() != s.size.Load() || t.index.Covered() == 0 {
+	if s.p.committed() || len(t.damaged) > 0 || t.index.Covered() != s.size.Load() || t.index.Covered() == 0 {
 		return nil
 	}
 	info, err := s.p.disk.Stat(s.path(suffixLog))

@@ -135,8 +135,7 @@ func (v *View) measure() error {
 	for i := range pending {
 		measure := func() error {
 			var err error
-			sealed[i] = pending[i].seg.sealed.Load()
-			sizes[i], err = pending[i].seg.textSize(v.format)
+			sealed[i], sizes[i], err = pending[i].seg.finalText(v.format)
 			return err
 		}
 		if len(pending) > 1 {

@@ -36,6 +36,8 @@ broker wrote is only read: not a byte of it changes, and the broker may run.
 			&cli.BoolFlag{Name: "allow-delete", Usage: "let rmdir delete topics and partitions"},
 			&cli.BoolFlag{Name: "allow-other", Usage: "let other users see the mount, by modes and owners"},
 			&cli.IntFlag{Name: "list-limit", Value: 1000, Usage: "how many of the newest offsets offset/ lists, 0 for all"},
+			&cli.StringFlag{Name: "isolation", Value: "read_uncommitted", Usage: "read_uncommitted or read_committed: whether records of aborted and open transactions are hidden"},
+			&cli.Int64Flag{Name: "decode-memory", Value: 256 << 20, Usage: "how many bytes may be decompressed at a time, by all readers together"},
 			&cli.StringFlag{Name: "on-corrupt", Value: "stop", Usage: "what a view does at a damaged batch: stop or skip"},
 			&cli.UintFlag{Name: "uid", Value: uint(os.Getuid()), Usage: "the owner of all files"},
 			&cli.UintFlag{Name: "gid", Value: uint(os.Getgid()), Usage: "the group of all files"},
@@ -66,7 +68,7 @@ func mountAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	config, err := serverConfig(c)
+	storeOpts, err := storeOptions(c, log)
 	if err != nil {
 		return err
 	}
@@ -74,9 +76,7 @@ func mountAction(c *cli.Context) error {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	defer signal.Stop(signals)
-	store, err := logstore.Open(dirs, logstore.Options{
-		Log: log, Config: config, ReadOnly: c.Bool("read-only"), SkipCorrupt: c.String("on-corrupt") == "skip",
-	})
+	store, err := logstore.Open(dirs, storeOpts)
 	if err != nil {
 		return hint(err)
 	}
@@ -85,6 +85,25 @@ func mountAction(c *cli.Context) error {
 		return errors.Join(err, store.Close())
 	}
 	return serve(m, store, signals, log, c.App.ErrWriter)
+}
+
+func storeOptions(c *cli.Context, log *slog.Logger) (logstore.Options, error) {
+	config, err := serverConfig(c)
+	if err != nil {
+		return logstore.Options{}, err
+	}
+	isolation, err := logstore.ParseIsolation(c.String("isolation"))
+	if err != nil {
+		return logstore.Options{}, usage("--isolation: %v", err)
+	}
+	const least = 1 << 20
+	if c.Int64("decode-memory") < least {
+		return logstore.Options{}, usage("--decode-memory is below %d bytes", least)
+	}
+	return logstore.Options{
+		Log: log, Config: config, ReadOnly: c.Bool("read-only"), SkipCorrupt: c.String("on-corrupt") == "skip",
+		Isolation: isolation, DecodeBudget: c.Int64("decode-memory"),
+	}, nil
 }
 
 func mountOptions(c *cli.Context, log *slog.Logger) (fs.Options, error) {

@@ -48,35 +48,66 @@ func mount(t *testing.T, args ...string) string {
 }
 
 // TestBrokerTruth compares a mount of what a broker wrote with that broker's
-// own answers, field by field: values, whole records, times, sizes, and what
-// must not be there.
+// own answers, field by field, in both levels of isolation: values, whole
+// records, times, sizes, and what must not be there.
 func TestBrokerTruth(t *testing.T) {
 	require(t, "/dev/fuse")
-	truth := fixture.Unpack(t, "truth")
-	logs := fixture.Unpack(t, "logs")
+	truth, logs, killed := fixture.Unpack(t, "truth"), fixture.Unpack(t, "logs"), fixture.Unpack(t, "killed")
 	before := states(t, logs)
-	mounts := map[string]string{"logs": mount(t, logs), "killed": mount(t, fixture.Unpack(t, "killed"))}
-	files, err := filepath.Glob(filepath.Join(truth, "*.read_uncommitted.jsonl"))
-	if err != nil || len(files) < 30 {
-		t.Fatalf("%d files of truth, %v", len(files), err)
+	for _, isolation := range []string{"read_uncommitted", "read_committed"} {
+		mounts := map[string]string{"logs": mount(t, "--isolation", isolation, logs), "killed": mount(t, "--isolation", isolation, killed)}
+		suffix := "." + isolation + ".jsonl"
+		files, err := filepath.Glob(filepath.Join(truth, "*"+suffix))
+		if err != nil || len(files) < 30 {
+			t.Fatalf("%d files of truth, %v", len(files), err)
+		}
+		for _, file := range files {
+			name := strings.TrimSuffix(filepath.Base(file), suffix)
+			t.Run(name+"/"+isolation, func(t *testing.T) {
+				from := mounts["logs"]
+				if name == "killed-0" {
+					from = mounts["killed"]
+				}
+				dir := filepath.Join(from, fixture.Directory(name))
+				checkPartition(t, dir, fixture.Lines[fixture.Record](t, file))
+				if isolation == "read_uncommitted" {
+					checkTimes(t, dir, filepath.Join(truth, name+".times.jsonl"))
+				}
+			})
+		}
 	}
-	for _, file := range files {
-		name := strings.TrimSuffix(filepath.Base(file), ".read_uncommitted.jsonl")
-		t.Run(name, func(t *testing.T) {
-			from := mounts["logs"]
-			if name == "killed-0" {
-				from = mounts["killed"]
-			}
-			dir := filepath.Join(from, fixture.Directory(name))
-			records := fixture.Lines[fixture.Record](t, file)
-			checkValues(t, dir, records)
-			checkRecords(t, dir, records)
-			checkAbsent(t, dir, records)
-			checkTimes(t, dir, filepath.Join(truth, name+".times.jsonl"))
-		})
-	}
+	checkLegacy(t, truth, mount(t, logs))
 	if diff := cmp.Diff(before, states(t, logs)); diff != "" {
 		t.Errorf("the broker's directory has changed:\n%s", diff)
+	}
+}
+
+func checkPartition(t *testing.T, dir string, records []fixture.Record) {
+	t.Helper()
+	checkValues(t, dir, records)
+	checkRecords(t, dir, records)
+	checkAbsent(t, dir, records)
+}
+
+// checkLegacy compares logs of formats 0 and 1 with what was put into them. The
+// truth does not say who set the timestamps of format 1.
+func checkLegacy(t *testing.T, truth, point string) {
+	files, err := filepath.Glob(filepath.Join(truth, "legacy-*.jsonl"))
+	if err != nil || len(files) != 8 {
+		t.Fatalf("%d files of truth of old formats, %v", len(files), err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".jsonl")
+		t.Run(name, func(t *testing.T) {
+			records := fixture.Lines[fixture.Record](t, file)
+			for i := range records {
+				records[i].LeaderEpoch = -1
+				if strings.HasPrefix(name, "legacy-v0") {
+					records[i].TimestampType = "NoTimestampType"
+				}
+			}
+			checkPartition(t, filepath.Join(point, name), records)
+		})
 	}
 }
 
@@ -149,7 +180,8 @@ func field(t *testing.T, v any) []byte {
 
 func checkRecord(t *testing.T, got record, want fixture.Record) {
 	t.Helper()
-	same := got.Offset == want.Offset && got.Timestamp == want.Timestamp && got.TimestampType == want.TimestampType &&
+	same := got.Offset == want.Offset && got.Timestamp == want.Timestamp &&
+		(want.TimestampType == "" || got.TimestampType == want.TimestampType) &&
 		got.LeaderEpoch == want.LeaderEpoch && len(got.Headers) == len(want.Headers) &&
 		equal(field(t, got.Key), fixture.Bytes(t, want.Key)) && equal(field(t, got.Value), fixture.Bytes(t, want.Value))
 	for i := 0; same && i < len(want.Headers); i++ {
