@@ -59,6 +59,17 @@ func (d *Decoder) Decode(b []byte, rs *Records) error {
 	return nil
 }
 
+// Decompress returns the records of a batch with the header h, or the value of
+// a message of formats 0 and 1, decompressed: a view of src where it is not
+// compressed, else of the decoder's buffer, valid until its next use. Nothing
+// is checked but the codec's own bytes; ErrCodec and ErrTooLarge are returned.
+func (d *Decoder) Decompress(h *Header, src []byte) ([]byte, error) {
+	if h.Attributes.Codec() == CodecNone {
+		return src, nil
+	}
+	return d.inflate(h, src)
+}
+
 // inflate decompresses into the decoder's buffer. How large that has to be is
 // only known afterwards: larger and larger ones are tried, each of them paid
 // for before it is made, so that no bytes can make more be allocated than the

@@ -77,3 +77,6 @@ func offsetEntry(b []byte) OffsetEntry {
 		Position:       int32(binary.BigEndian.Uint32(b[4:])),
 	}
 }
+
+// DecodeOffset decodes the entry that b begins with, whatever it holds.
+func DecodeOffset(b []byte) OffsetEntry { return offsetEntry(b) }

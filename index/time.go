@@ -84,3 +84,6 @@ func allZero(b []byte) bool {
 	}
 	return true
 }
+
+// DecodeTime decodes the entry that b begins with, whatever it holds.
+func DecodeTime(b []byte) TimeEntry { return timeEntry(b) }

@@ -65,8 +65,8 @@ func AppendJSON(dst []byte, tp TopicPartition, h *batch.Header, r *batch.Record)
 	dst = append(dst, `,"timestampType":"`...)
 	dst = append(dst, h.TimestampType().String()...)
 	dst = appendJSONInt(dst, `","leaderEpoch":`, int64(h.PartitionLeaderEpoch))
-	dst = appendJSONBytes(append(dst, `,"key":`...), r.Key)
-	dst = appendJSONBytes(append(dst, `,"value":`...), r.Value)
+	dst = AppendJSONBytes(append(dst, `,"key":`...), r.Key)
+	dst = AppendJSONBytes(append(dst, `,"value":`...), r.Value)
 	dst = append(dst, `,"headers":[`...)
 	first := true
 	for name, value := range r.Headers() {
@@ -74,8 +74,8 @@ func AppendJSON(dst []byte, tp TopicPartition, h *batch.Header, r *batch.Record)
 			dst = append(dst, ',')
 		}
 		first = false
-		dst = appendJSONBytes(append(dst, '['), name)
-		dst = appendJSONBytes(append(dst, ','), value)
+		dst = AppendJSONBytes(append(dst, '['), name)
+		dst = AppendJSONBytes(append(dst, ','), value)
 		dst = append(dst, ']')
 	}
 	return append(dst, "]}"...)
@@ -85,7 +85,9 @@ func appendJSONInt(dst []byte, name string, v int64) []byte {
 	return strconv.AppendInt(append(dst, name...), v, 10)
 }
 
-func appendJSONBytes(dst, b []byte) []byte {
+// AppendJSONBytes writes bytes as a JSON value, as AppendJSON has keys and
+// values.
+func AppendJSONBytes(dst, b []byte) []byte {
 	switch {
 	case b == nil:
 		return append(dst, "null"...)

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"klogfs/internal/dump"
 )
 
 // Exit codes.
@@ -18,6 +20,8 @@ const (
 	exitFailed = 1
 	// exitUsage: what was asked is not clear.
 	exitUsage = 2
+	// exitDamaged: what was asked was done, and what was read is damaged.
+	exitDamaged = 3
 )
 
 // errUsage is returned when flags or arguments are not what a command takes.
@@ -37,8 +41,8 @@ func Run(args []string, stdout, stderr io.Writer) int {
 		HideVersion:     true,
 		Writer:          stdout,
 		ErrWriter:       stderr,
-		Commands:        []*cli.Command{mountCommand(), umountCommand(), topicCommand()},
-		Description: "Exit codes: 0 done, 1 failed, 2 the command line is wrong.\n" +
+		Commands:        []*cli.Command{mountCommand(), umountCommand(), topicCommand(), dumpLogCommand()},
+		Description: "Exit codes: 0 done, 1 failed, 2 the command line is wrong, 3 damage was found.\n" +
 			"What a program reads goes to stdout, everything else to stderr.",
 		CommandNotFound: func(*cli.Context, string) {},
 		Action:          noCommand,
@@ -58,6 +62,9 @@ func exitCode(err error, stderr io.Writer) int {
 		return exitUsage
 	}
 	fmt.Fprintf(stderr, "klogfs: %s\n", message)
+	if errors.Is(err, dump.ErrDamaged) {
+		return exitDamaged
+	}
 	return exitFailed
 }
 

@@ -75,6 +75,22 @@ func (k *Kafka) Run(tb testing.TB, class string, args ...string) []byte {
 	return output(tb, "java", k.java("-Xmx256m", class, args...)...)
 }
 
+// Try is Run for a method that may fail. An exit code but 0 is an error with
+// what it wrote to standard error.
+func (k *Kafka) Try(tb testing.TB, class string, args ...string) ([]byte, error) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), toolTimeout)
+	defer cancel()
+	out, stderr, err := run(ctx, "java", k.java("-Xmx256m", class, args...)...)
+	if ctx.Err() != nil {
+		tb.Fatalf("%s %s: %v", class, strings.Join(args, " "), err)
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w: %s", class, err, tail(stderr))
+	}
+	return out, err
+}
+
 // java is the command line of a class after java itself.
 func (k *Kafka) java(heap, class string, args ...string) []string {
 	return append([]string{
