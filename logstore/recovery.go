@@ -290,7 +290,8 @@ func (s *segment) resumeIndexes(fresh *index.Builder) (*index.Builder, int64, er
 		return fresh, 0, nil
 	}
 	if err != nil {
-		return nil, 0, err
+		s.p.log.Warn("index is unreadable, it is made again", slog.Int64("segment", s.base), slog.Any("cause", err))
+		return fresh, 0, nil
 	}
 	n := offsets.Len()
 	if n == 0 || !s.confirm(offsets.At(n-1)) {

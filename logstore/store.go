@@ -153,7 +153,8 @@ func (s *Store) LogDirs() []string {
 	return dirs
 }
 
-// Partition returns a partition by name, or ErrUnknownTopic.
+// Partition returns a partition by name, or ErrUnknownTopic. What keeps a
+// broker's log from being read, each read of it says.
 func (s *Store) Partition(tp TopicPartition) (*Partition, error) {
 	s.refresh()
 	s.mu.RLock()
@@ -162,7 +163,8 @@ func (s *Store) Partition(tp TopicPartition) (*Partition, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s: %w", tp, ErrUnknownTopic)
 	}
-	return p, p.refresh()
+	_ = p.refresh() // it is remembered, and told by whatever is read next
+	return p, nil
 }
 
 // Partitions returns all partitions, sorted by topic and number.
