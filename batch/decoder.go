@@ -83,9 +83,12 @@ func (d *Decoder) inflate(h *Header, src []byte) ([]byte, error) {
 	if declared > uint64(limit) {
 		return nil, ErrTooLarge
 	}
-	const first, step, usualRatio = 64 << 10, 4, 4
+	const first, usualRatio, fine = 64 << 10, 4, 16 << 20
 	likely := max(len(src)*usualRatio, int(declared), cap(d.buf))
-	for size := min(first, limit); ; size = min(size*step, limit) {
+	for size, step := min(first, limit), 4; ; size = min(size*step, limit) {
+		if size >= fine {
+			step = 2
+		}
 		if size < min(likely, limit) {
 			continue
 		}

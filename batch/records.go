@@ -37,6 +37,9 @@ type Record struct {
 	headerCount int32
 }
 
+// Size is the length of the record's key, value and headers in bytes.
+func (r *Record) Size() int { return len(r.Key) + len(r.Value) + len(r.headers) }
+
 // RecordHeader is a header of a record.
 type RecordHeader struct {
 	// Key is never null.

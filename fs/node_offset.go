@@ -37,11 +37,11 @@ func (n *offsetsNode) Lookup(ctx context.Context, name string, out *fuse.EntryOu
 	case nameLatest:
 		return n.end(ctx, kindLatest, n.p.Latest, out)
 	}
-	number, k := name, kindRecord
+	number, k, part := name, kindRecord, logstore.PartValue
 	if s, ok := strings.CutSuffix(name, suffixJSON); ok {
-		number, k = s, kindRecordJSON
+		number, k, part = s, kindRecordJSON, logstore.PartJSON
 	} else if s, ok := strings.CutSuffix(name, suffixKey); ok {
-		number, k = s, kindRecordKey
+		number, k, part = s, kindRecordKey, logstore.PartKey
 	}
 	offset, ok := parseOffset(number)
 	if !ok {
@@ -51,10 +51,11 @@ func (n *offsetsNode) Lookup(ctx context.Context, name string, out *fuse.EntryOu
 	if err != nil {
 		return nil, n.m.errno("look up record", n.p.Name()+"/offset/"+name, err)
 	}
-	r := &recordNode{node: node{m: n.m}, p: n.p, kind: k, loc: loc}
-	if errno := r.attr(&out.Attr); errno != 0 {
-		return nil, errno
+	r := &recordNode{node: node{m: n.m}, p: n.p, part: part, loc: loc}
+	if r.size, err = loc.PartSize(part); err != nil {
+		return nil, n.m.errno("look up record", n.p.Name()+"/offset/"+name, err)
 	}
+	r.attr(&out.Attr)
 	out.SetAttrTimeout(recordTimeout)
 	return n.NewInode(ctx, r, inode(syscall.S_IFREG, n.p.ID(), k, offset)), 0
 }
@@ -133,27 +134,20 @@ func (d *offsetStream) Close() { d.offsets.Close() }
 type recordNode struct {
 	node
 	p    *logstore.Partition
-	kind kind
+	part logstore.RecordPart
 	loc  logstore.Location
+	size int64
 }
 
 // Getattr shows the record.
 func (n *recordNode) Getattr(_ context.Context, _ gofs.FileHandle, out *fuse.AttrOut) syscall.Errno {
 	out.SetTimeout(recordTimeout)
-	return n.attr(&out.Attr)
+	n.attr(&out.Attr)
+	return 0
 }
 
-func (n *recordNode) attr(a *fuse.Attr) syscall.Errno {
-	size := n.loc.ValueSize
-	if n.kind != kindRecord {
-		b, err := n.bytes()
-		if err != nil {
-			return n.m.errno("stat record", n.p.Name(), err)
-		}
-		size = int64(len(b))
-	}
-	n.m.fileAttr(a, size, time.UnixMilli(max(n.loc.Timestamp, 0)))
-	return 0
+func (n *recordNode) attr(a *fuse.Attr) {
+	n.m.fileAttr(a, n.size, time.UnixMilli(max(n.loc.Timestamp, 0)))
 }
 
 // place is where the record is now: its segment may have been replaced since
@@ -165,23 +159,16 @@ func (n *recordNode) place() (logstore.Location, error) {
 	return n.p.Locate(n.loc.Offset)
 }
 
-// bytes makes the whole content of the file.
-func (n *recordNode) bytes() ([]byte, error) {
-	loc, err := n.place()
-	if err != nil {
-		return nil, err
-	}
-	return n.read(loc)
-}
-
+// read makes the whole content of the file.
 func (n *recordNode) read(loc logstore.Location) ([]byte, error) {
-	if n.kind == kindRecord {
-		return loc.ReadValue(nil)
-	}
-	if n.kind == kindRecordKey {
+	switch n.part {
+	case logstore.PartKey:
 		return loc.AppendKey(nil)
+	case logstore.PartJSON:
+		return loc.AppendJSON(nil)
+	case logstore.PartValue:
 	}
-	return loc.AppendJSON(nil)
+	return loc.ReadValue(nil)
 }
 
 // From spliceFrom bytes on the kernel takes a reply out of the segment by
@@ -198,23 +185,42 @@ func (n *recordNode) Open(_ context.Context, flags uint32) (gofs.FileHandle, uin
 		return nil, 0, syscall.EROFS
 	}
 	loc, err := n.place()
-	if err == nil && n.kind == kindRecord && loc.ValueSize >= spliceFrom {
-		v, ok, err := loc.Span()
-		if err != nil {
-			return nil, 0, n.m.errno("open record", n.p.Name(), err)
-		}
-		if ok {
-			return &spanHandle{v}, 0, 0
-		}
-	}
-	var b []byte
-	if err == nil {
-		b, err = n.read(loc)
-	}
 	if err != nil {
 		return nil, 0, n.m.errno("open record", n.p.Name(), err)
 	}
-	return &recordHandle{b}, 0, 0
+	h, err := n.open(loc)
+	return h, 0, n.m.errno("open record", n.p.Name(), err)
+}
+
+func (n *recordNode) open(loc logstore.Location) (gofs.FileHandle, error) {
+	if n.part == logstore.PartValue && loc.ValueSize >= spliceFrom {
+		if v, ok, err := loc.Span(); ok || err != nil {
+			return &spanHandle{v}, err
+		}
+	}
+	if loc.Large() {
+		return &largeHandle{n, loc.Open(n.part)}, nil
+	}
+	b, err := n.read(loc)
+	return &recordHandle{b}, err
+}
+
+// largeHandle is a large record that is open, and read out of its batch.
+type largeHandle struct {
+	n *recordNode
+	r *logstore.RecordReader
+}
+
+// Read reads it.
+func (h *largeHandle) Read(_ context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
+	n, err := h.r.ReadAt(dest, off)
+	return reply{b: dest[:n]}, h.n.m.errno("read record", h.n.p.Name(), err)
+}
+
+// Release closes it.
+func (h *largeHandle) Release(context.Context) syscall.Errno {
+	h.r.Close()
+	return 0
 }
 
 // recordHandle is a record that is open.

@@ -1,12 +1,9 @@
 package logstore
 
 import (
-	"encoding/base64"
-	"strconv"
-	"unicode/utf8"
+	"iter"
 
 	"klogfs/batch"
-	"klogfs/internal/coordinator"
 )
 
 // Format is how the records of a partition are written as text, a line each.
@@ -43,15 +40,43 @@ func (f Format) appendText(dst []byte, tp TopicPartition, recs *batch.Records) (
 
 // appendRecord writes one record at the end of dst, and a newline.
 func (f Format) appendRecord(dst []byte, tp TopicPartition, h *batch.Header, r *batch.Record) []byte {
+	w := textWriter{b: dst}
+	f.write(&w, tp, h, r)
+	return w.b
+}
+
+// pieces is what appendRecord writes, in pieces of a bounded size: the text of
+// a record can be many times as long as the record. A piece is valid until the
+// next.
+func (f Format) pieces(tp TopicPartition, h *batch.Header, r *batch.Record) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		w := textWriter{b: make([]byte, 0, 2*pieceSize), emit: yield}
+		f.write(&w, tp, h, r)
+		w.end()
+	}
+}
+
+// size is the length of what appendRecord writes.
+func (f Format) size(tp TopicPartition, h *batch.Header, r *batch.Record) int64 {
+	var n int64
+	for piece := range f.pieces(tp, h, r) {
+		n += int64(len(piece))
+	}
+	return n
+}
+
+func (f Format) write(w *textWriter, tp TopicPartition, h *batch.Header, r *batch.Record) {
 	switch f {
 	case FormatJSONL:
-		dst = AppendJSON(dst, tp, h, r)
+		w.json(tp, h, r)
 	case FormatTSV:
-		dst = appendTSV(dst, r)
+		w.tsvField(r.Key)
+		w.byte('\t')
+		w.tsvField(r.Value)
 	case FormatValues, formatCount:
-		dst = append(dst, r.Value...)
+		w.bytes(r.Value)
 	}
-	return append(dst, '\n')
+	w.byte('\n')
 }
 
 // AppendJSON writes a record as one JSON object, without a newline. Bytes that
@@ -59,138 +84,15 @@ func (f Format) appendRecord(dst []byte, tp TopicPartition, h *batch.Header, r *
 // are an array of [name, value], in order and with repeats. Of a record of the
 // group or the transaction coordinator, decoded is what it says.
 func AppendJSON(dst []byte, tp TopicPartition, h *batch.Header, r *batch.Record) []byte {
-	dst = append(dst, `{"topic":`...)
-	dst = appendJSONString(dst, []byte(tp.Topic))
-	dst = appendJSONInt(dst, `,"partition":`, int64(tp.Partition))
-	dst = appendJSONInt(dst, `,"offset":`, r.Offset)
-	dst = appendJSONInt(dst, `,"timestamp":`, r.Timestamp)
-	dst = append(dst, `,"timestampType":"`...)
-	dst = append(dst, h.TimestampType().String()...)
-	dst = appendJSONInt(dst, `","leaderEpoch":`, int64(h.PartitionLeaderEpoch))
-	dst = AppendJSONBytes(append(dst, `,"key":`...), r.Key)
-	dst = AppendJSONBytes(append(dst, `,"value":`...), r.Value)
-	dst = append(dst, `,"headers":[`...)
-	first := true
-	for name, value := range r.Headers() {
-		if !first {
-			dst = append(dst, ',')
-		}
-		first = false
-		dst = AppendJSONBytes(append(dst, '['), name)
-		dst = AppendJSONBytes(append(dst, ','), value)
-		dst = append(dst, ']')
-	}
-	dst = append(dst, ']')
-	return append(appendDecoded(dst, tp.Topic, r), '}')
-}
-
-// transactionsTopic is where a broker's transaction coordinators keep their
-// state.
-const transactionsTopic = "__transaction_state"
-
-// appendDecoded writes what a record of an internal topic says, if it is one
-// and can be decoded.
-func appendDecoded(dst []byte, topic string, r *batch.Record) []byte {
-	keyOf, valueOf := coordinator.OffsetsKey, coordinator.OffsetsValue
-	switch topic {
-	case groupsTopic:
-	case transactionsTopic:
-		keyOf, valueOf = coordinator.TransactionKey, coordinator.TransactionValue
-	default:
-		return dst
-	}
-	key, ok := keyOf(r.Key)
-	if !ok {
-		return dst
-	}
-	value := "null"
-	if r.Value != nil {
-		if value, ok = valueOf(r.Key, r.Value); !ok {
-			return dst
-		}
-	}
-	dst = append(append(dst, `,"decoded":{"key":`...), key...)
-	return append(append(append(dst, `,"value":`...), value...), '}')
-}
-
-func appendJSONInt(dst []byte, name string, v int64) []byte {
-	return strconv.AppendInt(append(dst, name...), v, 10)
+	w := textWriter{b: dst}
+	w.json(tp, h, r)
+	return w.b
 }
 
 // AppendJSONBytes writes bytes as a JSON value, as AppendJSON has keys and
 // values.
 func AppendJSONBytes(dst, b []byte) []byte {
-	switch {
-	case b == nil:
-		return append(dst, "null"...)
-	case utf8.Valid(b):
-		return appendJSONString(dst, b)
-	}
-	dst = append(dst, `{"base64":"`...)
-	dst = base64.StdEncoding.AppendEncode(dst, b)
-	return append(dst, `"}`...)
-}
-
-// appendJSONString writes valid UTF-8 as a JSON string.
-func appendJSONString(dst, s []byte) []byte {
-	const hex = "0123456789abcdef"
-	dst = append(dst, '"')
-	start := 0
-	for i, c := range s {
-		if c >= ' ' && c != '"' && c != '\\' {
-			continue
-		}
-		dst = append(dst, s[start:i]...)
-		start = i + 1
-		switch c {
-		case '"', '\\':
-			dst = append(dst, '\\', c)
-		case '\n':
-			dst = append(dst, `\n`...)
-		case '\r':
-			dst = append(dst, `\r`...)
-		case '\t':
-			dst = append(dst, `\t`...)
-		default:
-			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-		}
-	}
-	dst = append(dst, s[start:]...)
-	return append(dst, '"')
-}
-
-// appendTSV writes key, tab and value as PostgreSQL's COPY does.
-func appendTSV(dst []byte, r *batch.Record) []byte {
-	dst = appendTSVField(dst, r.Key)
-	return appendTSVField(append(dst, '\t'), r.Value)
-}
-
-func appendTSVField(dst, b []byte) []byte {
-	const hex = "0123456789ABCDEF"
-	if b == nil {
-		return append(dst, `\N`...)
-	}
-	for len(b) > 0 {
-		switch c := b[0]; c {
-		case '\t':
-			dst = append(dst, `\t`...)
-		case '\n':
-			dst = append(dst, `\n`...)
-		case '\r':
-			dst = append(dst, `\r`...)
-		case '\\':
-			dst = append(dst, `\\`...)
-		default:
-			r, n := utf8.DecodeRune(b)
-			if r == utf8.RuneError && n == 1 {
-				dst = append(dst, '\\', 'x', hex[c>>4], hex[c&15])
-			} else {
-				dst = append(dst, b[:n]...)
-			}
-			b = b[n:]
-			continue
-		}
-		b = b[1:]
-	}
-	return dst
+	w := textWriter{b: dst}
+	w.jsonBytes(b)
+	return w.b
 }

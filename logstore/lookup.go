@@ -146,7 +146,7 @@ func (s *segment) locate(pos int64, h *batch.Header, offset int64) (Location, er
 func (s *segment) location(pos int64, h *batch.Header, r *batch.Record) Location {
 	l := Location{
 		Offset: r.Offset, Timestamp: r.Timestamp, ValueSize: int64(len(r.Value)),
-		seg: s, batch: pos, size: h.Size(), value: -1,
+		seg: s, batch: pos, size: h.Size(), value: -1, large: r.Size() > wholeText,
 	}
 	if h.Attributes.Codec() == batch.CodecNone && h.Magic == batch.Magic {
 		l.value = pos + int64(r.ValuePos)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"time"
 )
 
 // Reader reads a view at any position. A reader that goes forward is read
@@ -18,6 +19,7 @@ type Reader struct {
 	// reads forward.
 	next  int64
 	ahead *ahead
+	used  time.Time
 	// leave ends that the budget may ask for what is kept decoded.
 	leave func()
 }
@@ -74,7 +76,9 @@ func (r *Reader) yield() {
 			return
 		}
 	}
-	r.stream.yield()
+	if time.Since(r.used) > idleFor {
+		r.stream.yield()
+	}
 }
 
 // Size is the length of the view in bytes, as of now.
@@ -116,6 +120,7 @@ func (r *Reader) Read(pos int64, size int) (*Bytes, error) {
 		b.B = b.B[:size]
 		r.stream.seek(pos + int64(size))
 	}
+	r.used = time.Now()
 	forward := pos == r.next
 	r.next = pos + int64(len(b.B))
 	if forward && len(b.B) == size {

@@ -34,6 +34,7 @@ type Location struct {
 	batch int64 // where the batch starts in the segment
 	size  int   // of the batch
 	value int64 // where the value starts in the segment, −1 in a compressed batch
+	large bool
 }
 
 // decoding is what it takes to read one batch; they are pooled.
@@ -79,7 +80,7 @@ func (d *decoding) read(s *segment, pos int64, size int) error {
 	if err := d.decode(s, pos, size); err != nil {
 		return err
 	}
-	if d.recs.Header.Attributes.Codec() != batch.CodecNone {
+	if d.recs.Header.Attributes.Codec() != batch.CodecNone && d.recs.Size() <= keptDecoded {
 		s.p.store.decoded.add(place, d.recs.Clone(), int64(d.recs.Size()))
 	}
 	return nil

@@ -3,6 +3,7 @@ package logstore
 import (
 	"errors"
 	"io"
+	"iter"
 	"math"
 
 	"klogfs/batch"
@@ -30,8 +31,10 @@ type textStream struct {
 	dec  batch.Decoder
 	recs batch.Records
 	// within is set while the records of a large batch are gone over one by
-	// one.
+	// one, piece while the text of a large record is, until stop.
 	within bool
+	piece  func() ([]byte, bool)
+	stop   func()
 	// failed is damage met after bytes that were delivered first.
 	failed error
 }
@@ -46,6 +49,7 @@ func (t *textStream) close() {
 		t.w.close()
 		t.w = nil
 	}
+	t.endRecord()
 	t.carry, t.failed, t.within = nil, nil, false
 	t.dec.Trim(keptDecoded)
 	if cap(t.store) > keptBuffer {
@@ -145,14 +149,32 @@ func (t *textStream) decode() error {
 
 // nextRecord makes the text of the next record of a large batch.
 func (t *textStream) nextRecord() {
+	if t.piece != nil {
+		text, ok := t.piece()
+		if t.keep(text); !ok {
+			t.endRecord()
+		}
+		return
+	}
 	var r batch.Record
 	if !t.recs.Next(&r) {
 		t.within = false
 		t.dec.Trim(keptDecoded)
 		return
 	}
+	if r.Size() > wholeText {
+		t.piece, t.stop = iter.Pull(t.v.format.pieces(t.v.p.tp, &t.recs.Header, &r))
+		return
+	}
 	t.store = t.v.format.appendRecord(t.store[:0], t.v.p.tp, &t.recs.Header, &r)
 	t.keep(t.store)
+}
+
+func (t *textStream) endRecord() {
+	if t.stop != nil {
+		t.stop()
+	}
+	t.piece, t.stop = nil, nil
 }
 
 // keep makes carry what is to be delivered of the text that comes next.

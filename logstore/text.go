@@ -203,6 +203,9 @@ func (s *segment) textInside(f Format, w *walker, d *decoding, offset int64) (in
 func (s *segment) recordText(f Format, d *decoding, r *batch.Record) int64 {
 	switch f {
 	case FormatJSONL, FormatTSV:
+		if r.Size() > wholeText {
+			return f.size(s.p.tp, &d.recs.Header, r)
+		}
 		d.buf = f.appendRecord(d.buf[:0], s.p.tp, &d.recs.Header, r)
 		return int64(len(d.buf))
 	case FormatValues, formatCount:

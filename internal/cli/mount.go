@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"strconv"
 	"syscall"
 
@@ -77,6 +78,7 @@ func mountAction(c *cli.Context) error {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	defer signal.Stop(signals)
+	limitMemory(storeOpts.DecodeBudget)
 	store, err := logstore.Open(dirs, storeOpts)
 	if err != nil {
 		return hint(err)
@@ -86,6 +88,15 @@ func mountAction(c *cli.Context) error {
 		return errors.Join(err, store.Close())
 	}
 	return serve(m, store, signals, log, c.App.ErrWriter)
+}
+
+// limitMemory lets the collector see to it that what was decompressed and is
+// done with goes before more comes. GOMEMLIMIT goes before it.
+func limitMemory(decode int64) {
+	const others = 192 << 20
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(decode + others)
+	}
 }
 
 func storeOptions(c *cli.Context, log *slog.Logger) (logstore.Options, error) {

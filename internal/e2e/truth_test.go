@@ -76,7 +76,9 @@ func TestBrokerTruth(t *testing.T) {
 			})
 		}
 	}
-	checkLegacy(t, truth, mount(t, logs))
+	point := mount(t, logs)
+	checkLegacy(t, truth, point)
+	checkGroups(t, truth, point)
 	if diff := cmp.Diff(before, states(t, logs)); diff != "" {
 		t.Errorf("the broker's directory has changed:\n%s", diff)
 	}
@@ -108,6 +110,48 @@ func checkLegacy(t *testing.T, truth, point string) {
 			}
 			checkPartition(t, filepath.Join(point, name), records)
 		})
+	}
+}
+
+// checkGroups compares groups/ with what the broker said of its groups.
+func checkGroups(t *testing.T, truth, point string) {
+	type committed struct {
+		Group, Partition string
+		Offset           int64
+	}
+	want := map[string]string{}
+	for _, c := range fixture.Lines[committed](t, filepath.Join(truth, "groups.jsonl")) {
+		dir := filepath.Join(strings.ReplaceAll(c.Group, "/", "%2F"), c.Partition)
+		want[dir] = fmt.Sprintln(c.Offset)
+		lag, err := os.ReadFile(filepath.Join(point, "groups", dir, "lag"))
+		left, err2 := strconv.ParseInt(strings.TrimSpace(string(lag)), 10, 64)
+		var status struct{ HighWatermark int64 }
+		b, err3 := os.ReadFile(filepath.Join(point, c.Partition, "status.json"))
+		if err := errors.Join(err, err2, err3, json.Unmarshal(b, &status)); err != nil || left != status.HighWatermark-c.Offset {
+			t.Errorf("lag of %s is %q, the log ends at %d, %v", dir, lag, status.HighWatermark, err)
+		}
+	}
+	got := map[string]string{}
+	files, err := filepath.Glob(filepath.Join(point, "groups", "*", "*", "offset"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir, err := filepath.Rel(filepath.Join(point, "groups"), filepath.Dir(file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[dir] = string(b)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("groups:\n%s", diff)
+	}
+	if _, err := os.Stat(filepath.Join(point, "groups", "nobody")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a group that is not there: %v", err)
 	}
 }
 
