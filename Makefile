@@ -3,7 +3,7 @@
 GO       ?= go
 LINT     := $(GO) tool -modfile=internal/tools/go.mod golangci-lint
 PACKAGES ?= ./...
-FUZZTIME ?= 50000x
+FUZZTIME ?= 20000x
 ROUNDS   ?= 5
 export GOFLAGS := $(filter-out -mod=%,$(GOFLAGS)) -mod=readonly
 

@@ -29,9 +29,7 @@ func (m *Mount) rootStatus() (content, error) {
 
 // partitionStatus is status.json of a partition.
 func (m *Mount) partitionStatus(p *logstore.Partition) (content, error) {
-	if err := p.Refresh(); err != nil {
-		return content{}, err
-	}
+	_ = p.Refresh() // what it met, the status has as well
 	st := struct {
 		logstore.PartitionStatus
 		// Passthrough says whether the kernel may read sealed segments by

@@ -26,6 +26,9 @@ const (
 // number of entries, and an entry a line.
 var errCheckpoint = errors.New("malformed checkpoint")
 
+// errNotFile is returned for what is found where a small file should be.
+var errNotFile = errors.New("not a regular file of the expected size")
+
 // parseCheckpoint returns the fields of each entry of a checkpoint file.
 func parseCheckpoint(file []byte, fields int) ([][]string, error) {
 	lines := strings.Split(strings.TrimSuffix(string(file), "\n"), "\n")
@@ -118,6 +121,9 @@ func appendEpochs(dst []byte, epochs []epochEntry) []byte {
 	return appendCheckpoint(dst, entries)
 }
 
+// mostRead is how large a file may be that is read as a whole, in bytes.
+const mostRead = 64 << 20
+
 // readFile reads a whole small file.
 func readFile(d disk.FS, name string) ([]byte, error) {
 	f, err := d.Open(name)
@@ -127,6 +133,9 @@ func readFile(d disk.FS, name string) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
+	}
+	if info.Kind != disk.KindFile || info.Size > mostRead {
+		return nil, errors.Join(fmt.Errorf("%s of %d bytes is no small file: %w", name, info.Size, errNotFile), f.Close())
 	}
 	b, err := io.ReadAll(io.NewSectionReader(f, 0, info.Size))
 	return b, errors.Join(err, f.Close())

@@ -2,6 +2,7 @@ package logstore
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"log/slog"
@@ -106,6 +107,9 @@ func readEntries(d disk.FS, name string, parse func([]byte) int) ([]byte, error)
 		}
 		if err != nil {
 			return nil, errors.Join(err, f.Close())
+		}
+		if len(b) >= mostRead {
+			return nil, errors.Join(fmt.Errorf("%s: %w", name, errNotFile), f.Close())
 		}
 		b = make([]byte, 2*len(b))
 	}

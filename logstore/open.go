@@ -28,6 +28,10 @@ func (s *Store) load() error {
 				continue
 			}
 			if other := found[tp]; other != nil {
+				if !d.own {
+					s.ignore(d, info.Name, "a partition that another log directory has, too")
+					continue
+				}
 				return fmt.Errorf("%s is in %s and in %s: move one away", tp, other.path, d.path)
 			}
 			found[tp] = d
@@ -108,7 +112,11 @@ func (s *Store) loadPartition(d *logDir, tp TopicPartition) error {
 	config := newConfig(s.opts.Config, record.Config)
 	p.config.Store(&config)
 	if err := p.open(d); err != nil {
-		return fmt.Errorf("open %s: %w", p.dir, err)
+		err = fmt.Errorf("open %s: %w", p.dir, err)
+		if d.own {
+			return err
+		}
+		p.setOffline(err) // it has a directory that says so; the next look tries again
 	}
 	s.mu.Lock()
 	s.partitions[tp] = p

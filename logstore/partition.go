@@ -166,6 +166,9 @@ func (p *Partition) close() error {
 		s := p.active()
 		errs = append(errs, s.finishIndexes(), p.syncLocked(), s.saveText())
 	}
+	if !p.own && p.store.opts.CacheDir != "" {
+		p.keepTexts()
+	}
 	for _, s := range p.segments() {
 		errs = append(errs, s.log.retire(ErrClosed))
 	}

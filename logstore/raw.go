@@ -26,6 +26,9 @@ type RawFile struct {
 
 	p   *Partition
 	seg *segment
+	// path is the file's own, which is under another name while it is about to
+	// take its place.
+	path string
 }
 
 // Number is the file's own within its partition, and stays the same.
@@ -62,29 +65,38 @@ func (p *Partition) RawFiles() ([]RawFile, error) {
 // RawFile describes one of the files that RawFiles lists. fs.ErrNotExist is
 // returned for any other name.
 func (p *Partition) RawFile(name string) (RawFile, error) {
+	f, err := p.rawFileAt(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		f, err = p.rawFileAt(name + suffixSwap)
+	}
+	return f, p.orDeleted(err)
+}
+
+func (p *Partition) rawFileAt(name string) (RawFile, error) {
 	info, err := p.disk.Stat(p.path(name))
 	if err != nil {
-		return RawFile{}, p.orDeleted(err)
+		return RawFile{}, err
 	}
 	return p.rawFile(info)
 }
 
 func (p *Partition) orDeleted(err error) error {
-	if p.gone.Load() {
+	if err != nil && p.gone.Load() {
 		return fmt.Errorf("%s: %w", p.Name(), ErrDeleted)
 	}
 	return err
 }
 
 func (p *Partition) rawFile(info disk.Info) (RawFile, error) {
-	f := RawFile{Name: info.Name, Size: info.Size, ModTime: info.ModTime, p: p}
+	name, swap := strings.CutSuffix(info.Name, suffixSwap)
+	f := RawFile{Name: name, Size: info.Size, ModTime: info.ModTime, p: p, path: p.path(info.Name)}
 	if info.Kind != disk.KindFile {
 		return RawFile{}, fs.ErrNotExist
 	}
 	if info.Name == epochFile || info.Name == partitionMetadataFile {
 		return f, nil
 	}
-	base, suffix, ok := parseSegmentFile(info.Name)
+	base, suffix, ok := parseSegmentFile(name)
 	if !ok {
 		return RawFile{}, fs.ErrNotExist
 	}
@@ -97,7 +109,7 @@ func (p *Partition) rawFile(info disk.Info) (RawFile, error) {
 	}
 	segs := p.segments()
 	i := sort.Search(len(segs), func(i int) bool { return segs[i].base >= base })
-	if i == len(segs) || segs[i].base != base {
+	if i == len(segs) || segs[i].base != base || (segs[i].suffix != "") != swap {
 		return RawFile{}, fs.ErrNotExist // not part of the log yet, or any more
 	}
 	f.seg, f.Sealed = segs[i], segs[i].sealed.Load()
@@ -115,7 +127,7 @@ func (p *Partition) rawFile(info disk.Info) (RawFile, error) {
 
 // content is the whole of a small file, of an index its real entries.
 func (f *RawFile) content() ([]byte, error) {
-	name := f.p.path(f.Name)
+	name := f.path
 	switch {
 	case f.seg == nil || f.Sealed:
 		return readFile(f.p.disk, name)
@@ -146,7 +158,7 @@ func (p *Partition) OpenRaw(name string) (*RawReader, error) {
 	r := &RawReader{file: f}
 	switch isLog := strings.HasSuffix(name, suffixLog); {
 	case f.Sealed:
-		r.handle = p.store.handles.handle(p.path(name), false)
+		r.handle = p.store.handles.handle(f.path, false)
 		if isLog {
 			r.handle = f.seg.log
 		}

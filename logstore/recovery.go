@@ -16,6 +16,9 @@ import (
 // behind the last whole batch is cut off.
 func (p *Partition) open(d *logDir) error {
 	bases, err := p.listSegments()
+	if err == nil && p.own && hasSwaps(bases) {
+		err = p.completeSwaps(bases)
+	}
 	if err != nil {
 		return err
 	}
@@ -43,35 +46,12 @@ func (p *Partition) open(d *logDir) error {
 // disk.
 func (p *Partition) durable() int64 { return p.logDir.hints().recoveryPoints[p.tp] }
 
-// listSegments returns the log files of the segments, in order.
-func (p *Partition) listSegments() ([]segmentInfo, error) {
-	infos, err := p.disk.List(p.dir)
-	if err != nil {
-		return nil, err
-	}
-	var segs []segmentInfo
-	for _, info := range infos {
-		base, suffix, ok := parseSegmentFile(info.Name)
-		if ok && suffix == suffixLog && info.Kind == disk.KindFile {
-			segs = append(segs, segmentInfo{base, info})
-		}
-	}
-	return segs, nil
-}
-
-// segmentInfo is a segment's log file as a directory shows it.
-type segmentInfo struct {
-	base int64
-	info disk.Info
-}
-
 // openSegments makes segments of files. All but the last are sealed and taken
 // as they are.
 func (p *Partition) openSegments(infos []segmentInfo) []*segment {
 	segs := make([]*segment, len(infos))
 	for i, info := range infos {
-		s := newSegment(p, info.base, p.own)
-		s.inode = info.info.Inode
+		s := newSegment(p, info, p.own)
 		segs[i] = s
 		if i+1 < len(infos) {
 			s.next.Store(infos[i+1].base)
@@ -310,7 +290,8 @@ func (s *segment) resumeIndexes(fresh *index.Builder) (*index.Builder, int64, er
 		return fresh, 0, nil
 	}
 	if err != nil {
-		return nil, 0, err
+		s.p.log.Warn("index is unreadable, it is made again", slog.Int64("segment", s.base), slog.Any("cause", err))
+		return fresh, 0, nil
 	}
 	n := offsets.Len()
 	if n == 0 || !s.confirm(offsets.At(n-1)) {

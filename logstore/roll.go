@@ -34,7 +34,7 @@ func (p *Partition) roll() error {
 
 // createSegment makes the files of an empty segment.
 func (p *Partition) createSegment(base int64) (*segment, error) {
-	s := newSegment(p, base, true)
+	s := newSegment(p, segmentInfo{base: base}, true)
 	if info, err := p.disk.Stat(s.path(suffixLog)); err == nil && info.Size > 0 {
 		return nil, fmt.Errorf("%s is there and holds %d bytes: %w", s.path(suffixLog), info.Size, fs.ErrExist)
 	}

@@ -23,6 +23,9 @@ type segment struct {
 	p    *Partition
 	base int64
 	log  *handle
+	// suffix stands behind the names of the segment's files, while they are not
+	// in their place yet.
+	suffix string
 	// inode tells a file that a broker put in this one's place.
 	inode uint64
 
@@ -66,8 +69,9 @@ func (s *segment) endsAsBefore() bool {
 	return err == nil && h == s.last.header
 }
 
-func newSegment(p *Partition, base int64, write bool) *segment {
-	s := &segment{p: p, base: base}
+func newSegment(p *Partition, info segmentInfo, write bool) *segment {
+	base := info.base
+	s := &segment{p: p, base: base, suffix: info.suffix, inode: info.info.Inode}
 	s.log = p.store.handles.handle(s.path(suffixLog), write)
 	s.next.Store(base)
 	for f := range s.texts {
@@ -77,7 +81,7 @@ func newSegment(p *Partition, base int64, write bool) *segment {
 }
 
 func (s *segment) path(suffix string) string {
-	return filepath.Join(s.p.dir, segmentFile(s.base, suffix))
+	return filepath.Join(s.p.dir, segmentFile(s.base, suffix)+s.suffix)
 }
 
 // corrupt fills in where damage is, as far as it is not known yet.

@@ -113,6 +113,25 @@ func (p *Partition) refresh() error {
 	}
 	p.source.mu.Lock()
 	defer p.source.mu.Unlock()
+	err := p.readOn()
+	if err != nil {
+		if old := p.offline.Swap(&err); old == nil || (*old).Error() != err.Error() {
+			p.log.Error("partition can't be read", slog.Any("cause", err))
+		}
+		return err
+	}
+	p.offline.Store(nil)
+	return nil
+}
+
+// readOn is refresh for who holds source.mu. A log that could not be opened is
+// tried again.
+func (p *Partition) readOn() error {
+	if p.offline.Load() != nil {
+		if err := p.open(p.logDir); err != nil {
+			return err
+		}
+	}
 	if err := p.refreshList(); err != nil {
 		return err
 	}
@@ -173,7 +192,7 @@ func (p *Partition) refreshList() error {
 	segs := p.openSegments(infos)
 	for i, fresh := range segs {
 		s := known[fresh.base]
-		if s == nil || s.inode != fresh.inode {
+		if s == nil || s.inode != fresh.inode || s.suffix != fresh.suffix {
 			continue // new, or replaced by the cleaner
 		}
 		delete(known, s.base)

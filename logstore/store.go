@@ -42,6 +42,9 @@ type Options struct {
 	// DecodedMemory bounds the decompressed batches kept in memory, in bytes,
 	// 0 for 8 MiB.
 	DecodedMemory int64
+	// CacheDir is where what was found out about a broker's logs is kept for
+	// the next time; "" for nowhere.
+	CacheDir string
 	// DecodeBudget bounds what is decompressed at one time, by all readers
 	// together, in bytes, 0 for 256 MB. A batch that needs more is damage.
 	DecodeBudget int64
@@ -90,7 +93,7 @@ func Open(dirs []string, opts Options) (*Store, error) {
 			return nil, errors.Join(err, s.unlock())
 		}
 	}
-	err := s.checkDirs()
+	err := errors.Join(s.checkCacheDir(), s.checkDirs())
 	if err == nil {
 		err = s.load()
 	}
@@ -150,7 +153,8 @@ func (s *Store) LogDirs() []string {
 	return dirs
 }
 
-// Partition returns a partition by name, or ErrUnknownTopic.
+// Partition returns a partition by name, or ErrUnknownTopic. What keeps a
+// broker's log from being read, each read of it says.
 func (s *Store) Partition(tp TopicPartition) (*Partition, error) {
 	s.refresh()
 	s.mu.RLock()
@@ -159,7 +163,8 @@ func (s *Store) Partition(tp TopicPartition) (*Partition, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s: %w", tp, ErrUnknownTopic)
 	}
-	return p, p.refresh()
+	_ = p.refresh() // it is remembered, and told by whatever is read next
+	return p, nil
 }
 
 // Partitions returns all partitions, sorted by topic and number.

@@ -1,8 +1,6 @@
 package logstore
 
 import (
-	"errors"
-	"log/slog"
 	"math"
 	"sync"
 
@@ -41,10 +39,16 @@ func (s *segment) textSize(f Format) (int64, error) {
 		s.loadText(f, t)
 	}
 	end, err := s.readableSize()
-	if err == nil && t.index.Covered() < end {
-		err = s.coverText(f, t, end)
+	if err != nil || t.index.Covered() >= end {
+		return t.index.Size(), err
 	}
-	return t.index.Size(), err
+	if err := s.coverText(f, t, end); err != nil {
+		return 0, err
+	}
+	if !s.p.own && s.sealed.Load() {
+		s.keepText(f, t)
+	}
+	return t.index.Size(), nil
 }
 
 // finalText is textSize, and whether that can't change any more.
@@ -204,56 +208,4 @@ func (s *segment) recordText(f Format, d *decoding, r *batch.Record) int64 {
 	case FormatValues, formatCount:
 	}
 	return int64(len(r.Value)) + 1
-}
-
-// loadText takes the text index from the file beside the log. Without one, or
-// with one of another log, it is made from the log.
-func (s *segment) loadText(f Format, t *segmentText) {
-	if f != FormatValues || s.p.committed() {
-		return // the file is of all records
-	}
-	file, err := readFile(s.p.disk, s.path(suffixText))
-	if err != nil {
-		return
-	}
-	info, err := s.p.disk.Stat(s.path(suffixLog))
-	if err != nil {
-		return
-	}
-	loaded, err := index.ParseText(file, textInterval, info.Size, info.ModTime.UnixNano())
-	if err != nil {
-		s.p.log.Debug("text index is made again", slog.Int64("segment", s.base), slog.Any("cause", err))
-		return
-	}
-	if loaded.Covered() <= s.size.Load() {
-		t.index = *loaded
-	}
-}
-
-// saveText writes the text index beside a log that ends here. An index of a
-// damaged log is not kept: the next look shall see the damage again.
-func (s *segment) saveText() error {
-	t := &s.texts[FormatValues]
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if s.p.committed() || len(t.damaged) > 0 || t.index.Covered() != s.size.Load() || t.index.Covered() == 0 {
-		return nil
-	}
-	info, err := s.p.disk.Stat(s.path(suffixLog))
-	if err != nil {
-		return err
-	}
-	if info.Size != s.size.Load() {
-		return nil
-	}
-	file := t.index.Append(nil, info.Size, info.ModTime.UnixNano())
-	f, err := s.p.disk.Create(s.path(suffixText))
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteAt(file, 0)
-	if err == nil {
-		err = f.Truncate(int64(len(file)))
-	}
-	return errors.Join(err, f.Close())
 }

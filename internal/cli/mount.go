@@ -38,6 +38,7 @@ broker wrote is only read: not a byte of it changes, and the broker may run.
 			&cli.IntFlag{Name: "list-limit", Value: 1000, Usage: "how many of the newest offsets offset/ lists, 0 for all"},
 			&cli.StringFlag{Name: "isolation", Value: "read_uncommitted", Usage: "read_uncommitted or read_committed: whether records of aborted and open transactions are hidden"},
 			&cli.Int64Flag{Name: "decode-memory", Value: 256 << 20, Usage: "how many bytes may be decompressed at a time, by all readers together"},
+			&cli.StringFlag{Name: "cache-dir", Usage: "a `DIR` to keep text indexes of a broker's logs in, so that views of them have their size at once"},
 			&cli.StringFlag{Name: "on-corrupt", Value: "stop", Usage: "what a view does at a damaged batch: stop or skip"},
 			&cli.UintFlag{Name: "uid", Value: uint(os.Getuid()), Usage: "the owner of all files"},
 			&cli.UintFlag{Name: "gid", Value: uint(os.Getgid()), Usage: "the group of all files"},
@@ -102,7 +103,7 @@ func storeOptions(c *cli.Context, log *slog.Logger) (logstore.Options, error) {
 	}
 	return logstore.Options{
 		Log: log, Config: config, ReadOnly: c.Bool("read-only"), SkipCorrupt: c.String("on-corrupt") == "skip",
-		Isolation: isolation, DecodeBudget: c.Int64("decode-memory"),
+		CacheDir: c.String("cache-dir"), Isolation: isolation, DecodeBudget: c.Int64("decode-memory"),
 	}, nil
 }
 

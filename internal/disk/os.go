@@ -21,17 +21,18 @@ type OS struct{}
 
 var _ FS = OS{}
 
-// Open opens a file for reading only.
+// Open opens a file for reading only. A symbolic link is no file of a log, and
+// a pipe, which would wait for its writer, is not waited for.
 func (OS) Open(name string) (File, error) {
-	return wrap(openQuietly(name))
+	return wrap(openQuietly(name, unix.O_NOFOLLOW|unix.O_NONBLOCK))
 }
 
 // openQuietly opens a file or directory for reading and leaves the time of its
 // last access alone. That is for the owner and for root; others read without.
-func openQuietly(name string) (*os.File, error) {
-	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NOATIME, 0)
+func openQuietly(name string, flags int) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NOATIME|flags, 0)
 	if errors.Is(err, fs.ErrPermission) {
-		return os.Open(name)
+		return os.OpenFile(name, os.O_RDONLY|flags, 0)
 	}
 	return f, err
 }
@@ -55,7 +56,7 @@ func (OS) Remove(name string) error { return os.Remove(name) }
 
 // List returns what a directory holds, sorted by name.
 func (OS) List(name string) ([]Info, error) {
-	d, err := openQuietly(name)
+	d, err := openQuietly(name, 0)
 	if err != nil {
 		return nil, err
 	}
