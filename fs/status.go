@@ -11,6 +11,7 @@ import (
 func (m *Mount) rootStatus() (content, error) {
 	parts := m.store.Partitions()
 	st := struct {
+		NodeID     int       `json:"nodeId"`
 		LogDirs    []string  `json:"logDirs"`
 		Writable   bool      `json:"writable"`
 		Started    time.Time `json:"started"`
@@ -18,7 +19,7 @@ func (m *Mount) rootStatus() (content, error) {
 		Partitions int       `json:"partitions"`
 		Bytes      int64     `json:"bytes"`
 	}{
-		LogDirs: m.store.LogDirs(), Writable: m.store.Writable(), Started: m.started,
+		NodeID: m.store.NodeID(), LogDirs: m.store.LogDirs(), Writable: m.store.Writable(), Started: m.started,
 		Topics: len(m.store.Topics()), Partitions: len(parts),
 	}
 	for _, p := range parts {

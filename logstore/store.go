@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -143,6 +144,21 @@ func newStore(opts Options) *Store {
 
 // Writable reports whether the store may be written.
 func (s *Store) Writable() bool { return len(s.dirs) > 0 && s.dirs[0].own }
+
+// NodeID is node.id of the first log directory's meta.properties, broker.id
+// where an older broker wrote it, −1 without either.
+func (s *Store) NodeID() int {
+	file, err := readFile(s.opts.Disk, filepath.Join(s.dirs[0].path, metaPropertiesFile))
+	if err != nil {
+		return -1
+	}
+	for _, key := range []string{"node.id=", "broker.id="} {
+		if id, err := strconv.Atoi(property(file, key)); err == nil {
+			return id
+		}
+	}
+	return -1
+}
 
 // LogDirs are the paths of the log directories.
 func (s *Store) LogDirs() []string {

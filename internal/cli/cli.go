@@ -41,7 +41,7 @@ func Run(args []string, stdout, stderr io.Writer) int {
 		HideVersion:     true,
 		Writer:          stdout,
 		ErrWriter:       stderr,
-		Commands:        []*cli.Command{mountCommand(), umountCommand(), topicCommand(), dumpLogCommand()},
+		Commands:        []*cli.Command{mountCommand(), umountCommand(), topicCommand(), dumpLogCommand(), checkCommand(), logDirsCommand()},
 		Description: "Exit codes: 0 done, 1 failed, 2 the command line is wrong, 3 damage was found.\n" +
 			"What a program reads goes to stdout, everything else to stderr.",
 		CommandNotFound: func(*cli.Context, string) {},
@@ -62,7 +62,7 @@ func exitCode(err error, stderr io.Writer) int {
 		return exitUsage
 	}
 	fmt.Fprintf(stderr, "klogfs: %s\n", message)
-	if errors.Is(err, dump.ErrDamaged) {
+	if errors.Is(err, dump.ErrDamaged) || errors.Is(err, errDamaged) {
 		return exitDamaged
 	}
 	return exitFailed
