@@ -39,6 +39,7 @@ const (
 	kindTopic
 	kindTopicPartition
 	kindTopicConfig
+	kindGroups
 )
 
 // inode makes the identity of a node: what stat shows as its number, and a

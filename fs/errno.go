@@ -17,6 +17,7 @@ var errnos = []struct {
 }{
 	{logstore.ErrNoRecord, syscall.ENOENT},
 	{logstore.ErrUnknownTopic, syscall.ENOENT},
+	{logstore.ErrUnknownGroup, syscall.ENOENT},
 	{logstore.ErrInvalidTopic, syscall.EINVAL},
 	{logstore.ErrNameTooLong, syscall.ENAMETOOLONG},
 	{logstore.ErrTopicExists, syscall.EEXIST},

@@ -16,6 +16,7 @@ const (
 	nameStatus = "status.json"
 	nameRaw    = "raw"
 	nameTopics = "topics"
+	nameGroups = "groups"
 )
 
 // rootNode is the mount's root: the topic-partitions, and what is about all
@@ -27,6 +28,7 @@ var (
 	idRootStatus = inode(syscall.S_IFREG, 0, kindRootStatus, 0)
 	idRaw        = inode(syscall.S_IFDIR, 0, kindRaw, 0)
 	idTopics     = inode(syscall.S_IFDIR, 0, kindTopics, 0)
+	idGroups     = inode(syscall.S_IFDIR, 0, kindGroups, 0)
 )
 
 func idPartition(p *logstore.Partition) gofs.StableAttr {
@@ -42,6 +44,8 @@ func (n *rootNode) Lookup(ctx context.Context, name string, out *fuse.EntryOut) 
 		return n.file(ctx, idRootStatus, n.m.rootStatus, out)
 	case nameRaw:
 		return n.enter(ctx, &rawNode{dirNode{node{m: n.m}}}, idRaw, out), 0
+	case nameGroups:
+		return n.enter(ctx, &groupsNode{dirNode{node{m: n.m}}}, idGroups, out), 0
 	case nameTopics:
 		return n.enter(ctx, &topicsNode{dirNode{node{m: n.m}}}, idTopics, out), 0
 	}
@@ -66,7 +70,7 @@ func (m *Mount) partition(name string) (*logstore.Partition, syscall.Errno) {
 // Readdir lists the root.
 func (n *rootNode) Readdir(context.Context) (gofs.DirStream, syscall.Errno) {
 	entries := []fuse.DirEntry{
-		entry(nameReadme, idReadme), entry(nameStatus, idRootStatus), entry(nameRaw, idRaw), entry(nameTopics, idTopics),
+		entry(nameReadme, idReadme), entry(nameStatus, idRootStatus), entry(nameRaw, idRaw), entry(nameTopics, idTopics), entry(nameGroups, idGroups),
 	}
 	for _, p := range n.m.store.Partitions() {
 		entries = append(entries, entry(p.Name(), idPartition(p)))

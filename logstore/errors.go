@@ -63,4 +63,7 @@ var (
 	// ErrNoRecord is returned when no readable record has the offset, or none
 	// is at or after the time.
 	ErrNoRecord = errors.New("no such record")
+	// ErrUnknownGroup is returned for a consumer group that has no committed
+	// offset.
+	ErrUnknownGroup = errors.New("unknown consumer group")
 )

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"klogfs/batch"
+	"klogfs/internal/coordinator"
 )
 
 // Format is how the records of a partition are written as text, a line each.
@@ -55,7 +56,8 @@ func (f Format) appendRecord(dst []byte, tp TopicPartition, h *batch.Header, r *
 
 // AppendJSON writes a record as one JSON object, without a newline. Bytes that
 // are valid UTF-8 are a string, others {"base64":"…"}, null is null; headers
-// are an array of [name, value], in order and with repeats.
+// are an array of [name, value], in order and with repeats. Of a record of the
+// group or the transaction coordinator, decoded is what it says.
 func AppendJSON(dst []byte, tp TopicPartition, h *batch.Header, r *batch.Record) []byte {
 	dst = append(dst, `{"topic":`...)
 	dst = appendJSONString(dst, []byte(tp.Topic))
@@ -78,7 +80,37 @@ func AppendJSON(dst []byte, tp TopicPartition, h *batch.Header, r *batch.Record)
 		dst = AppendJSONBytes(append(dst, ','), value)
 		dst = append(dst, ']')
 	}
-	return append(dst, "]}"...)
+	dst = append(dst, ']')
+	return append(appendDecoded(dst, tp.Topic, r), '}')
+}
+
+// transactionsTopic is where a broker's transaction coordinators keep their
+// state.
+const transactionsTopic = "__transaction_state"
+
+// appendDecoded writes what a record of an internal topic says, if it is one
+// and can be decoded.
+func appendDecoded(dst []byte, topic string, r *batch.Record) []byte {
+	keyOf, valueOf := coordinator.OffsetsKey, coordinator.OffsetsValue
+	switch topic {
+	case groupsTopic:
+	case transactionsTopic:
+		keyOf, valueOf = coordinator.TransactionKey, coordinator.TransactionValue
+	default:
+		return dst
+	}
+	key, ok := keyOf(r.Key)
+	if !ok {
+		return dst
+	}
+	value := "null"
+	if r.Value != nil {
+		if value, ok = valueOf(r.Key, r.Value); !ok {
+			return dst
+		}
+	}
+	dst = append(append(dst, `,"decoded":{"key":`...), key...)
+	return append(append(append(dst, `,"value":`...), value...), '}')
 }
 
 func appendJSONInt(dst []byte, name string, v int64) []byte {

@@ -223,3 +223,10 @@ func (f *faultFile) Truncate(size int64) error {
 }
 
 var _ io.WriterAt = (*faultFile)(nil)
+
+func mkdirAll(t testing.TB, dir string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+}

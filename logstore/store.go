@@ -70,6 +70,7 @@ type Store struct {
 	partitions map[TopicPartition]*Partition
 
 	refreshing sync.Mutex
+	groups     groups
 	flushes    chan *Partition
 	done       chan struct{} // closed by Close
 	flusher    sync.WaitGroup
@@ -128,7 +129,7 @@ func newStore(opts Options) *Store {
 	if opts.DecodeBudget == 0 {
 		opts.DecodeBudget = 256 << 20
 	}
-	return &Store{
+	s := &Store{
 		budget: batch.NewBudget(opts.DecodeBudget),
 		opts:   opts, log: opts.Log,
 		handles:    newHandleCache(opts.Disk, opts.MaxOpenFiles),
@@ -140,6 +141,8 @@ func newStore(opts Options) *Store {
 		flushes:    make(chan *Partition, 64),
 		done:       make(chan struct{}),
 	}
+	s.groups = groups{s: s, logs: map[*Partition]*groupLog{}}
+	return s
 }
 
 // Writable reports whether the store may be written.
