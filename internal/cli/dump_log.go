@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"klogfs/internal/coordinator"
 	"klogfs/internal/dump"
 )
 
@@ -34,6 +35,8 @@ The text is that of Kafka's tool. Exit code 3: damage was found.`,
 			&cli.Int64Flag{Name: "max-message-size", Value: dump.DefaultMaxMessageSize, Usage: "the size of the largest batch, in bytes"},
 			&cli.StringFlag{Name: "key-decoder-class", Value: "string", Usage: "print keys as string, hex or base64"},
 			&cli.StringFlag{Name: "value-decoder-class", Value: "string", Usage: "print values as string, hex or base64"},
+			&cli.BoolFlag{Name: "offsets-decoder", Usage: "print records as those of __consumer_offsets"},
+			&cli.BoolFlag{Name: "transaction-log-decoder", Usage: "print records as those of __transaction_state"},
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON object a line, for each record or entry"},
 			&cli.Int64Flag{Name: "from", Value: dump.FirstOffset, DefaultText: "the start", Usage: "leave out records below this `OFFSET`"},
 			&cli.Int64Flag{Name: "to", Value: dump.NoOffset, DefaultText: "the end", Usage: "leave out records from this `OFFSET` on"},
@@ -79,7 +82,11 @@ func dumpOptions(c *cli.Context) (dump.Options, error) {
 		From:               c.Int64("from"),
 		To:                 c.Int64("to"),
 	}
-	var err, errs error
+	messages, errs := messageDecoder(c)
+	if messages != nil {
+		o.Messages, o.PrintDataLog = messages, true
+	}
+	var err error
 	if o.Key, err = dump.ParseBytes(c.String("key-decoder-class")); err != nil {
 		errs = errors.Join(errs, usage("--key-decoder-class: %v", err))
 	}
@@ -93,6 +100,21 @@ func dumpOptions(c *cli.Context) (dump.Options, error) {
 		errs = errors.Join(errs, err)
 	}
 	return o, errs
+}
+
+// messageDecoder is the decoder of an internal topic that is asked for, nil for
+// none.
+func messageDecoder(c *cli.Context) (*dump.Messages, error) {
+	offsets, transactions := c.Bool("offsets-decoder"), c.Bool("transaction-log-decoder")
+	switch {
+	case offsets && transactions:
+		return nil, usage("--offsets-decoder and --transaction-log-decoder are for different topics: give one")
+	case offsets:
+		return &dump.Messages{Known: coordinator.OffsetsType, Key: coordinator.OffsetsKey, Value: coordinator.OffsetsValue}, nil
+	case transactions:
+		return &dump.Messages{Known: coordinator.TransactionType, Key: coordinator.TransactionKey, Value: coordinator.TransactionValue}, nil
+	}
+	return nil, nil
 }
 
 func positiveInt32(c *cli.Context, name string) (int32, error) {

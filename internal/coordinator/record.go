@@ -18,13 +18,34 @@ func OffsetsKey(key []byte) (string, bool) { return keyJSON(offsets, key) }
 
 // OffsetsValue is the value of a record of __consumer_offsets as JSON, of the
 // form {"version":"4","data":{…}}; false as for OffsetsKey.
-func OffsetsValue(key, value []byte) (string, bool) { return valueJSON(offsets, key, value) }
+func OffsetsValue(key, value []byte) (string, bool) {
+	json, ok := valueJSON(offsets, key, value)
+	if typ, _ := prefix(key); ok && typ == groupMetadata {
+		json = decodeMembers(json)
+	}
+	return json, ok
+}
+
+// OffsetsType reports whether there are records of __consumer_offsets of a
+// type.
+func OffsetsType(typ int16) bool { return schemas()[recordKind{topic: offsets, typ: typ}] != nil }
 
 // TransactionKey is OffsetsKey for __transaction_state.
 func TransactionKey(key []byte) (string, bool) { return keyJSON(transactions, key) }
 
 // TransactionValue is OffsetsValue for __transaction_state.
-func TransactionValue(key, value []byte) (string, bool) { return valueJSON(transactions, key, value) }
+func TransactionValue(key, value []byte) (string, bool) {
+	json, ok := valueJSON(transactions, key, value)
+	if !ok {
+		return "", false
+	}
+	return nameState(json), true
+}
+
+// TransactionType is OffsetsType for __transaction_state.
+func TransactionType(typ int16) bool {
+	return schemas()[recordKind{topic: transactions, typ: typ}] != nil
+}
 
 func keyJSON(topic string, key []byte) (string, bool) {
 	typ, ok := prefix(key)

@@ -38,11 +38,10 @@ func unhex(tb testing.TB, s string) []byte {
 	return b
 }
 
+// decoders make the JSON of Kafka's converters.
 func decoders(topic string) (func([]byte) (string, bool), func(_, _ []byte) (string, bool)) {
-	if topic == transactions {
-		return TransactionKey, TransactionValue
-	}
-	return OffsetsKey, OffsetsValue
+	return func(key []byte) (string, bool) { return keyJSON(topic, key) },
+		func(key, value []byte) (string, bool) { return valueJSON(topic, key, value) }
 }
 
 func TestGolden(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"klogfs/batch"
+	"klogfs/internal/coordinator"
 	"klogfs/internal/fixture"
 )
 
@@ -43,7 +44,7 @@ func TestGolden(t *testing.T) {
 			o.PrintDataLog = strings.Contains(name, ".print-data-log.")
 			o.IndexSanityCheck = strings.Contains(name, ".index-sanity.")
 			if strings.Contains(name, ".offsets-decoder.") {
-				t.Skip("the decoder of __consumer_offsets")
+				o.PrintDataLog, o.Messages = true, &Messages{Known: coordinator.OffsetsType, Key: coordinator.OffsetsKey, Value: coordinator.OffsetsValue}
 			}
 			want, err := os.ReadFile(dump)
 			if err != nil {

@@ -2,6 +2,7 @@ package dump
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"klogfs/logstore"
@@ -10,6 +11,8 @@ import (
 // Messages decodes the records of an internal topic to Kafka's JSON. Each of
 // its functions returns false for what it can't decode.
 type Messages struct {
+	// Known reports whether there are keys of a type.
+	Known func(typ int16) bool
 	Key   func(key []byte) (json string, ok bool)
 	Value func(key, value []byte) (json string, ok bool)
 }
@@ -20,35 +23,49 @@ type decoded struct {
 	key, value, remark string
 }
 
+// errNoKey is returned for a record that no internal topic has.
+var errNoKey = errors.New("it has no key")
+
 // deleted stands for the value of a tombstone.
 const deleted = "<DELETE>"
 
 // decode decodes a record as Kafka's tool does.
 func (m *Messages) decode(r *record) (decoded, error) {
 	if r.key == nil {
-		return decoded{}, fmt.Errorf("the record at offset %d has no key, so it is not of the topic that the decoder is for", r.offset)
+		return decoded{}, fmt.Errorf("decode the record at offset %d: %w, so it is not of the topic that the decoder is for", r.offset, errNoKey)
 	}
 	key, ok := m.Key(r.key)
 	if !ok {
-		return decoded{remark: unknownKey(r)}, nil
+		return decoded{remark: m.badKey(r)}, nil
 	}
 	if r.value == nil {
 		return decoded{key: key, value: deleted}, nil
 	}
 	value, ok := m.Value(r.key, r.value)
 	if !ok {
-		return decoded{remark: fmt.Sprintf("Error at offset %d, skipping. Its value can't be decoded", r.offset)}, nil
+		return decoded{remark: notRead(r.offset, "value", r.value)}, nil
 	}
 	return decoded{key: key, value: value}, nil
 }
 
-// unknownKey tells of a key that can't be decoded. It begins with its type.
-func unknownKey(r *record) string {
-	if len(r.key) < 2 {
-		return fmt.Sprintf("Error at offset %d, skipping. Its key can't be decoded", r.offset)
+// badKey tells of a key that can't be decoded. It begins with its type.
+func (m *Messages) badKey(r *record) string {
+	if len(r.key) >= 2 {
+		if typ := int16(binary.BigEndian.Uint16(r.key)); !m.Known(typ) {
+			return fmt.Sprintf("Unknown record type %d at offset %d, skipping.", typ, r.offset)
+		}
 	}
-	kind := int16(binary.BigEndian.Uint16(r.key))
-	return fmt.Sprintf("Unknown record type %d at offset %d, skipping.", kind, r.offset)
+	return notRead(r.offset, "key", r.key)
+}
+
+// notRead is Kafka's remark for a key or value that ends early, which it has
+// no reason for.
+func notRead(offset int64, what string, b []byte) string {
+	if len(b) < 2 {
+		return fmt.Sprintf("Error at offset %d, skipping. Could not read version from %s's buffer.", offset, what)
+	}
+	version := int16(binary.BigEndian.Uint16(b))
+	return fmt.Sprintf("Error at offset %d, skipping. Could not read record with version %d from %s's buffer due to: null.", offset, version, what)
 }
 
 // message prints a record of an internal topic.

@@ -26,17 +26,18 @@ func TestMessages(t *testing.T) {
 	o := all()
 	o.PrintDataLog, o.SkipRecordMetadata = true, true
 	o.Messages = &Messages{
+		Known: func(typ int16) bool { return typ == 1 },
 		Key:   func(key []byte) (string, bool) { return `{"k":1}`, len(key) > 1 && key[1] == 1 },
 		Value: func(_, value []byte) (string, bool) { return `{"v":2}`, string(value) == "v" },
 	}
 	stdout, _, err := printed([]string{name}, o)
 	const want = `| key: {"k":1} payload: {"v":2}
 | key: {"k":1} payload: <DELETE>
-| key: Error at offset 2, skipping. Its value can't be decoded
+| key: Error at offset 2, skipping. Could not read record with version 25185 from value's buffer due to: null.
 | key: Unknown record type 99 at offset 3, skipping.
-| key: Error at offset 4, skipping. Its key can't be decoded
+| key: Error at offset 4, skipping. Could not read version from key's buffer.
 `
-	if !strings.HasSuffix(stdout, want) || err == nil || !strings.Contains(err.Error(), "offset 5 has no key") {
+	if !strings.HasSuffix(stdout, want) || err == nil || !strings.Contains(err.Error(), "offset 5: it has no key") {
 		t.Errorf("%v\n%s", err, stdout)
 	}
 	o.JSON = true

@@ -92,7 +92,7 @@ func (w *wire) tags() {
 }
 
 // appendRaftRecord appends a control record of the cluster's metadata: its
-// name and its fields as JSON.
+// name and its fields as JSON; nothing when it can't be decoded.
 func appendRaftRecord(dst []byte, kind int16, value []byte) ([]byte, error) {
 	w := wire{in: value, b: dst}
 	switch kind {
@@ -115,14 +115,18 @@ func appendRaftRecord(dst []byte, kind int16, value []byte) ([]byte, error) {
 		w.array(`,"voters":`, w.kraftVoter)
 	}
 	w.tags()
-	w.b = append(w.b, '}')
-	return w.b, w.err
+	if w.err != nil {
+		return dst, w.err
+	}
+	return append(w.b, '}'), nil
 }
 
+// voter is a voter of a change of leaders. Kafka 4.4.0 reads it as one of
+// version 0, which has no directory, whatever version it prints.
 func (w *wire) voter(version int16) {
 	w.int32(`"voterId":`)
 	if version > 0 {
-		w.uuid(`,"voterDirectoryId":`)
+		w.b = append(w.b, `,"voterDirectoryId":"AAAAAAAAAAAAAAAAAAAAAA"`...)
 	}
 }
 

@@ -100,7 +100,7 @@ func (d *dumper) eachRecord(h *head, b []byte, each func(*record) error) error {
 	} else {
 		err = d.eachOfBatch(h, b, each)
 	}
-	if err != nil && !errors.Is(err, errClosedPipe) {
+	if err != nil && !errors.Is(err, errClosedPipe) && !errors.Is(err, errNoKey) {
 		err = fmt.Errorf("%w: the batch at position %d (offset %d): %w", ErrDamaged, h.pos, h.BaseOffset, err)
 	}
 	return err

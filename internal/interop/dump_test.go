@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"klogfs/batch"
+	"klogfs/internal/coordinator"
 	"klogfs/internal/dump"
 	"klogfs/internal/fixture"
 	"klogfs/internal/kafkatest"
@@ -18,6 +19,13 @@ import (
 // sameDump runs Kafka's tool and ours on files, and expects the same text. What
 // ends Kafka's tool with an exception has to end ours as damage.
 func sameDump(t *testing.T, k *kafkatest.Kafka, o dump.Options, files []string, flags ...string) {
+	t.Helper()
+	want, got := bothDumps(t, k, o, files, flags...)
+	same(t, strings.Join(flags, " "), got, want)
+}
+
+// bothDumps are what Kafka's tool and ours print.
+func bothDumps(t *testing.T, k *kafkatest.Kafka, o dump.Options, files []string, flags ...string) (kafkas, ours []byte) {
 	t.Helper()
 	flags = append(flags, "--files", strings.Join(files, ","))
 	want, kafkaErr := k.Try(t, "org.apache.kafka.tools.DumpLogSegments", flags...)
@@ -31,7 +39,7 @@ func sameDump(t *testing.T, k *kafkatest.Kafka, o dump.Options, files []string, 
 	if kafkaErr != nil && err == nil {
 		t.Errorf("%v: no error, Kafka has %v", flags, kafkaErr)
 	}
-	same(t, strings.Join(flags, " "), got.Bytes(), want)
+	return want, got.Bytes()
 }
 
 // segmentsAndMore are files of some partitions.
@@ -70,6 +78,12 @@ func TestDumpIsKafkas(t *testing.T) {
 		sameDump(t, k, dump.Options{DeepIteration: true}, segmentsAndMore(t, []string{".log"}, "txn-0"), "--deep-iteration")
 		sameDump(t, k, dump.Options{MaxBytes: 3000}, segmentsAndMore(t, []string{".log"}, "txn-0", "edge-0"), "--max-bytes", "3000")
 		sameDump(t, k, dump.Options{}, segmentsAndMore(t, indexes, "txn-0", "trimmed-0", "times-0"))
+		offsets := &dump.Messages{Known: coordinator.OffsetsType, Key: coordinator.OffsetsKey, Value: coordinator.OffsetsValue}
+		sameDump(t, k, dump.Options{PrintDataLog: true, Messages: offsets},
+			segmentsAndMore(t, []string{".log"}, "__consumer_offsets-1", "__consumer_offsets-3"), "--offsets-decoder")
+		transactions := &dump.Messages{Known: coordinator.TransactionType, Key: coordinator.TransactionKey, Value: coordinator.TransactionValue}
+		sameDump(t, k, dump.Options{PrintDataLog: true, Messages: transactions},
+			segmentsAndMore(t, []string{".log"}, "__transaction_state-0", "__transaction_state-1"), "--transaction-log-decoder")
 	})
 	t.Run("killed", func(t *testing.T) {
 		t.Chdir(killed)
