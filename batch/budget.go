@@ -2,6 +2,7 @@ package batch
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"time"
 
@@ -23,6 +24,8 @@ type Budget struct {
 
 	mu      sync.Mutex
 	holders map[*func()]struct{}
+	// given is how many bytes were given back since they were last collected.
+	given int64
 }
 
 // freeBytes is what each decoder may hold without asking.
@@ -53,6 +56,18 @@ func (b *Budget) OnDemand(yield func()) (remove func()) {
 
 // acquire waits for n bytes, at most the whole budget. Who calls it holds none.
 func (b *Budget) acquire(n int64) {
+	b.wait(n)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	// What was given back is memory still, until it is collected; large pieces
+	// that come and go quickly would be many times the budget.
+	if b.given+n > b.size/2 && b.given > 0 {
+		b.given = 0
+		runtime.GC()
+	}
+}
+
+func (b *Budget) wait(n int64) {
 	const again = 50 * time.Millisecond
 	for !b.left.TryAcquire(n) {
 		b.demand()
@@ -65,7 +80,12 @@ func (b *Budget) acquire(n int64) {
 	}
 }
 
-func (b *Budget) release(n int64) { b.left.Release(n) }
+func (b *Budget) release(n int64) {
+	b.mu.Lock()
+	b.given += n
+	b.mu.Unlock()
+	b.left.Release(n)
+}
 
 func (b *Budget) demand() {
 	b.mu.Lock()

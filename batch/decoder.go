@@ -11,6 +11,9 @@ type Decoder struct {
 	// MaxBytes is how large the records of a batch may be, decompressed, in
 	// bytes; 0 for the whole budget, or DefaultMaxBytes.
 	MaxBytes int
+	// Expect is how large the records of the next batch are known to be,
+	// decompressed, in bytes; 0 where that is not known.
+	Expect int
 
 	buf       []byte // decompressed records
 	converted []byte // records of formats 0 and 1, as those of format 2
@@ -84,8 +87,12 @@ func (d *Decoder) inflate(h *Header, src []byte) ([]byte, error) {
 		return nil, ErrTooLarge
 	}
 	const first, usualRatio, fine = 64 << 10, 4, 16 << 20
-	likely := max(len(src)*usualRatio, int(declared), cap(d.buf))
-	for size, step := min(first, limit), 4; ; size = min(size*step, limit) {
+	likely := max(len(src)*usualRatio, int(declared), cap(d.buf), d.Expect)
+	size, step := min(first, limit), 4
+	if d.Expect > 0 {
+		size = min(d.Expect, limit)
+	}
+	for ; ; size = min(size*step, limit) {
 		if size >= fine {
 			step = 2
 		}

@@ -189,6 +189,10 @@ func (n *recordNode) Open(_ context.Context, flags uint32) (gofs.FileHandle, uin
 		return nil, 0, n.m.errno("open record", n.p.Name(), err)
 	}
 	h, err := n.open(loc)
+	if _, ok := h.(*largeHandle); ok {
+		// Its text is made in order: the kernel shall not ask ahead of that.
+		return h, fuse.FOPEN_DIRECT_IO, 0
+	}
 	return h, 0, n.m.errno("open record", n.p.Name(), err)
 }
 

@@ -1,6 +1,7 @@
 package logstore
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 
@@ -90,7 +91,6 @@ func (d *decoding) decode(s *segment, pos int64, size int) error {
 	if err := s.admit(pos, size); err != nil {
 		return err
 	}
-	d.dec.Budget = s.p.store.budget
 	if cap(d.buf) < size {
 		d.buf = make([]byte, size)
 	}
@@ -98,13 +98,39 @@ func (d *decoding) decode(s *segment, pos int64, size int) error {
 	if err := s.readFull(d.buf, pos); err != nil {
 		return err
 	}
-	if err := d.dec.Decode(d.buf, &d.recs); err != nil {
-		return s.corrupt(pos, err)
+	if err := s.decode(&d.dec, d.buf, &d.recs, pos); err != nil {
+		return err
 	}
 	if err := d.recs.Validate(); err != nil {
 		return s.corrupt(pos, err)
 	}
 	return nil
+}
+
+// decodedSize is what was found out of a batch that takes long to decompress:
+// how large its records are, or why it can't be.
+type decodedSize struct {
+	bytes int
+	err   error
+}
+
+// decode decodes a batch. What a costly one needed, or failed for, is known the
+// next time.
+func (s *segment) decode(dec *batch.Decoder, b []byte, recs *batch.Records, pos int64) error {
+	place := batchPlace{s, pos}
+	known, _ := s.p.store.costly.get(place)
+	if known.err != nil {
+		return known.err
+	}
+	dec.Budget, dec.Expect = s.p.store.budget, known.bytes
+	err := dec.Decode(b, recs)
+	if err != nil {
+		err = s.corrupt(pos, err)
+	}
+	if errors.Is(err, batch.ErrTooLarge) || err == nil && known.bytes == 0 && dec.Holds() {
+		s.p.store.costly.add(place, decodedSize{recs.Size(), err}, 0)
+	}
+	return err
 }
 
 // admit refuses a batch that is larger than the budget for decoding, and looks

@@ -79,7 +79,7 @@ func (r *RecordReader) Close() {
 
 // idleFor is how long a batch stays decoded for who reads on in it, though
 // others wait for the memory.
-const idleFor = 200 * time.Millisecond
+const idleFor = 2 * time.Second
 
 func (r *RecordReader) yield() {
 	if !r.mu.TryLock() {

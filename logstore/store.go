@@ -61,6 +61,7 @@ type Store struct {
 	indexes *sizedCache[*segment, *segmentIndexes]
 	decoded *sizedCache[batchPlace, batch.Records]
 	windows *sizedCache[windowPlace, *timeWindow]
+	costly  *sizedCache[batchPlace, decodedSize]
 	budget  *batch.Budget
 	closed  atomic.Bool
 	nextID  atomic.Uint32
@@ -107,6 +108,9 @@ func Open(dirs []string, opts Options) (*Store, error) {
 	return s, nil
 }
 
+// costlyMemory bounds what is remembered of costly batches, in bytes.
+const costlyMemory = 1 << 20
+
 // windowMemory bounds the windows of time indexes kept in memory, in bytes.
 const windowMemory = 4 << 20
 
@@ -136,6 +140,7 @@ func newStore(opts Options) *Store {
 		indexes:    newSizedCache[*segment, *segmentIndexes](opts.IndexMemory),
 		decoded:    newSizedCache[batchPlace, batch.Records](opts.DecodedMemory),
 		windows:    newSizedCache[windowPlace, *timeWindow](windowMemory),
+		costly:     newSizedCache[batchPlace, decodedSize](costlyMemory),
 		topics:     map[string]topicRecord{},
 		partitions: map[TopicPartition]*Partition{},
 		flushes:    make(chan *Partition, 64),

@@ -231,8 +231,7 @@ func (w *walker) decode(dec *batch.Decoder, recs *batch.Records) error {
 		if b, err = w.batch(); err != nil {
 			return err
 		}
-		dec.Budget = w.s.p.store.budget
-		err = dec.Decode(b, recs)
+		err = w.s.decode(dec, b, recs, w.pos)
 	}
 	switch {
 	case err == nil:

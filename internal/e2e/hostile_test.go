@@ -79,7 +79,7 @@ func TestBombs(t *testing.T) {
 	if got, err := os.ReadFile(filepath.Join(point, "p-0", "offset", "3")); string(got) != "after" || err != nil {
 		t.Errorf("the record behind them is %q, %v", got, err)
 	}
-	const most = 900 << 10 // KiB; the readers together ask for 5 GiB
+	const most = 700 << 10 // KiB; the readers together ask for 5 GiB
 	if peak := peakMemory(t, point); peak > most {
 		t.Errorf("the daemon took %d KiB", peak)
 	} else {
