@@ -116,17 +116,26 @@ func (r *Reader) Read(pos int64, size int) (*Bytes, error) {
 		return nil, err
 	}
 	if len(b.B) > size {
-		// A smaller read than the last one: the stream goes back for the rest.
-		b.B = b.B[:size]
-		r.stream.seek(pos + int64(size))
+		b = r.cut(b, pos, size) // a smaller read than the last one
 	}
 	r.used = time.Now()
 	forward := pos == r.next
 	r.next = pos + int64(len(b.B))
-	if forward && len(b.B) == size {
+	if forward && len(b.B) == size && r.ahead == nil {
 		r.readAhead(size)
 	}
 	return b, nil
+}
+
+// cut returns the first size bytes of what was read, and keeps the rest for the
+// next read.
+func (r *Reader) cut(b *Bytes, pos int64, size int) *Bytes {
+	piece := newBytes(size)
+	copy(piece.B, b.B)
+	b.B = b.B[size:]
+	r.ahead = &ahead{pos: pos + int64(size), b: b, done: make(chan struct{})}
+	close(r.ahead.done)
+	return piece
 }
 
 // fill reads size bytes from where the stream stands, behind what b has.

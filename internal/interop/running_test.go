@@ -244,6 +244,7 @@ func leftNothing(t *testing.T, logDir string) {
 	t.Helper()
 	brokers := []string{
 		".log", ".index", ".timeindex", ".txnindex", ".snapshot", ".checkpoint", "-checkpoint", ".lock",
+		".deleted", ".cleaned", ".swap",
 		"meta.properties", "partition.metadata", "bootstrap.checkpoint", "quorum-state", ".kafka_cleanshutdown",
 	}
 	err := filepath.WalkDir(logDir, func(path string, d os.DirEntry, err error) error {
