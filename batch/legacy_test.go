@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"hash/crc32"
 	"math"
 	"os"
@@ -200,5 +201,17 @@ func TestFind(t *testing.T) {
 		if want := int64(len(far)) - (int64(len(log)) - second); err != nil || got != want {
 			t.Errorf("%s behind noise: found at %d, want %d, %v", partition, got, want, err)
 		}
+	}
+}
+
+// The worked example of docs/format/messages.md is what its bytes say.
+func TestLegacyDocument(t *testing.T) {
+	want := fmt.Sprintf("% x", legacyMessage(1, 5, 1300000000326, 0, []byte("k"), []byte("v")))
+	text, err := os.ReadFile("../docs/format/messages.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fixture.Hex(string(text)); got != want {
+		t.Errorf("the document has %s, want %s", got, want)
 	}
 }

@@ -12,6 +12,7 @@ const readmeText = `This is a klogfs mount: topic-partitions in Kafka's format, 
   cat orders-0/time/-15m                 the first record of the last 15 minutes
   head -1 orders-0/records.jsonl         every record as JSON, a line each
   ls -l orders-0/segments/               the segments, as they are on disk
+  cat groups/<group>/orders-0/lag        how far behind a consumer group is
   rsync -a raw/ backup/                  a backup that klogfs and a broker open
   cat orders-0/status.json               offsets, sizes, state
 

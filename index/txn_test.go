@@ -2,9 +2,14 @@ package index
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"hash/crc32"
+	"os"
+	"strings"
 	"testing"
+
+	"klogfs/internal/fixture"
 )
 
 func TestAbortedTxn(t *testing.T) {
@@ -81,4 +86,25 @@ func FuzzProducers(f *testing.F) {
 			t.Errorf("%d entries, %v", len(entries), err)
 		}
 	})
+}
+
+// The worked examples of docs/format/transactions.md decode to what they say.
+func TestTransactionsDocument(t *testing.T) {
+	text, err := os.ReadFile("../docs/format/transactions.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := hex.DecodeString(strings.ReplaceAll(fixture.Hex(string(text)), " ", ""))
+	if err != nil || len(b) != AbortedTxnSize+producerHeader+producerEntrySize {
+		t.Fatalf("%d bytes, %v", len(b), err)
+	}
+	txn, err := ParseAbortedTxn(b)
+	if want := (AbortedTxn{8, 0, 16, 1}); err != nil || txn != want {
+		t.Errorf("%+v, %v", txn, err)
+	}
+	producers, err := ParseProducers(b[AbortedTxnSize:])
+	want := ProducerEntry{ProducerID: 8, LastSequence: 7, LastOffset: 14, Timestamp: 1750000000075, CoordinatorEpoch: -1}
+	if err != nil || len(producers) != 1 || producers[0] != want {
+		t.Errorf("%+v, %v", producers, err)
+	}
 }
