@@ -80,13 +80,16 @@ func logDirsAction(c *cli.Context) error {
 	return json.NewEncoder(c.App.Writer).Encode(report)
 }
 
-// topicFilter says which topics are wanted.
+// topicFilter says which topics are wanted. The cluster's own log is none, as
+// for Kafka's tool.
 func topicFilter(list string) func(string) bool {
 	names := map[string]bool{}
 	for _, name := range splitDirs(list) {
 		names[name] = true
 	}
-	return func(topic string) bool { return len(names) == 0 || names[topic] }
+	return func(topic string) bool {
+		return topic != "__cluster_metadata" && (len(names) == 0 || names[topic])
+	}
 }
 
 // openLogDirs describes directories that we open, to read only.
