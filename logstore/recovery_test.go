@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"klogfs/batch"
 	"klogfs/index"
 )
 
@@ -345,53 +344,54 @@ func TestRottenIndexes(t *testing.T) {
 }
 
 // Below the recovery point a damaged batch is a failing disk's: it is EIO for
-// its offsets, and drops nothing that follows.
+// its offsets, and drops nothing that follows, whatever part of it is damaged.
 func TestDamageBelowTheRecoveryPoint(t *testing.T) {
-	for _, clean := range []bool{true, false} {
-		t.Run(fmt.Sprintf("clean=%v", clean), func(t *testing.T) {
-			dir := t.TempDir()
-			s := openStore(t, dir, Options{})
-			p := newTopic(t, s, "t", nil)
-			for i := range 100 {
-				produce(t, p, fmt.Sprint("record ", i))
-			}
-			closeStore(t, s)
-			log := filepath.Join(dir, "t-0", segmentFile(0, suffixLog))
-			b, err := os.ReadFile(log)
-			if err != nil {
-				t.Fatal(err)
-			}
-			b[len(b)/100*50+70] ^= 1
-			writeFile(t, log, b)
-			if !clean {
-				if err := os.Remove(filepath.Join(dir, cleanShutdownFile)); err != nil {
-					t.Fatal(err)
-				}
-			}
-			s = openStore(t, dir, Options{})
-			p = partition(t, s, "t-0")
-			bad := 0
-			for i := range int64(100) {
-				loc, err := p.Locate(i)
-				var corrupt *batch.CorruptionError
-				switch {
-				case errors.As(err, &corrupt):
-					bad++
-				case err != nil || loc.Offset != i:
-					t.Errorf("offset %d: %v", i, err)
-				}
-			}
-			if bad != 1 || p.EndOffset() != 100 {
-				t.Errorf("%d offsets are damaged, the end is %d", bad, p.EndOffset())
-			}
-			if info, err := os.Stat(log); err != nil || info.Size() != int64(len(b)) {
-				t.Errorf("the log has changed: %v, %v", info, err)
-			}
-			produce(t, p, "next")
-			if got := value(t, p, 100); got != "next" {
-				t.Errorf("offset 100 is %q", got)
-			}
-		})
+	const length, magic, lastDelta, body = 10, 16, 26, 65
+	for _, at := range []int{length, magic, lastDelta, body} {
+		for _, clean := range []bool{true, false} {
+			t.Run(fmt.Sprintf("byte=%d,clean=%v", at, clean), func(t *testing.T) { damageBelow(t, at, clean) })
+		}
+	}
+}
+
+func damageBelow(t *testing.T, at int, clean bool) {
+	dir := t.TempDir()
+	s := openStore(t, dir, Options{})
+	p := newTopic(t, s, "t", nil)
+	for i := range 100 {
+		produce(t, p, fmt.Sprint("record ", i))
+	}
+	closeStore(t, s)
+	log := filepath.Join(dir, "t-0", segmentFile(0, suffixLog))
+	b, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := takeSample(t, log, 100, len(b))
+	b[whole.starts[50]+at] ^= 1
+	writeFile(t, log, b)
+	if !clean {
+		if err := os.Remove(filepath.Join(dir, cleanShutdownFile)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s = openStore(t, dir, Options{})
+	p = partition(t, s, "t-0")
+	for i := range int64(100) {
+		loc, err := p.Locate(i)
+		if i == 50 && !isDamage(err) || i != 50 && (err != nil || loc.Offset != i) {
+			t.Errorf("offset %d: %v", i, err)
+		}
+	}
+	if p.EndOffset() != 100 {
+		t.Errorf("the end is %d", p.EndOffset())
+	}
+	if info, err := os.Stat(log); err != nil || info.Size() != int64(len(b)) {
+		t.Errorf("the log has changed: %v, %v", info, err)
+	}
+	produce(t, p, "next")
+	if got := value(t, p, 100); got != "next" {
+		t.Errorf("offset 100 is %q", got)
 	}
 }
 
