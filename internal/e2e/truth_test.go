@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -53,7 +52,7 @@ func mount(t *testing.T, args ...string) string {
 func TestBrokerTruth(t *testing.T) {
 	require(t, "/dev/fuse")
 	truth, logs, killed := fixture.Unpack(t, "truth"), fixture.Unpack(t, "logs"), fixture.Unpack(t, "killed")
-	before := states(t, logs)
+	before := fixture.States(t, logs)
 	for _, isolation := range []string{"read_uncommitted", "read_committed"} {
 		mounts := map[string]string{"logs": mount(t, "--isolation", isolation, logs), "killed": mount(t, "--isolation", isolation, killed)}
 		suffix := "." + isolation + ".jsonl"
@@ -79,7 +78,7 @@ func TestBrokerTruth(t *testing.T) {
 	point := mount(t, logs)
 	checkLegacy(t, truth, point)
 	checkGroups(t, truth, point)
-	if diff := cmp.Diff(before, states(t, logs)); diff != "" {
+	if diff := cmp.Diff(before, fixture.States(t, logs)); diff != "" {
 		t.Errorf("the broker's directory has changed:\n%s", diff)
 	}
 }
@@ -153,26 +152,6 @@ func checkGroups(t *testing.T, truth, point string) {
 	if _, err := os.Stat(filepath.Join(point, "groups", "nobody")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a group that is not there: %v", err)
 	}
-}
-
-// states are the sizes and times of all files below a directory.
-func states(t *testing.T, dir string) map[string]string {
-	t.Helper()
-	found := map[string]string{}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		info, err := d.Info()
-		if err == nil {
-			found[path] = fmt.Sprint(info.Size(), info.ModTime().UnixNano())
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return found
 }
 
 func checkValues(t *testing.T, dir string, records []fixture.Record) {

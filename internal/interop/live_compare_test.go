@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"klogfs/internal/fixture"
 	"klogfs/internal/kafkatest"
 )
 
@@ -155,7 +156,7 @@ func (l *live) killed(t *testing.T, k *kafkatest.Kafka) {
 	stop()
 
 	dead := l.b.LogDir()
-	before := states(t, dead)
+	before := fixture.States(t, dead)
 	copied := filepath.Join(t.TempDir(), "logs")
 	if out, err := exec.Command("cp", "-a", dead, copied).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -183,27 +184,7 @@ func (l *live) killed(t *testing.T, k *kafkatest.Kafka) {
 		}
 		m.umount()
 	}
-	if diff := cmp.Diff(before, states(t, dead)); diff != "" {
+	if diff := cmp.Diff(before, fixture.States(t, dead)); diff != "" {
 		t.Errorf("the directory has changed:\n%s", diff)
 	}
-}
-
-// states are the sizes and times of all files below a directory.
-func states(t *testing.T, dir string) map[string]string {
-	t.Helper()
-	found := map[string]string{}
-	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		info, err := d.Info()
-		if err == nil {
-			found[path] = fmt.Sprint(info.Size(), info.ModTime().UnixNano())
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return found
 }
