@@ -173,6 +173,9 @@ func (c *checker) checkTail(s *segment, end int64) error {
 	if err != nil || info.Size <= end {
 		return ignoreMissing(err)
 	}
+	if err := s.p.refresh(); err != nil || s.size.Load() > end {
+		return err // it has grown since
+	}
 	h, err := s.headerBelow(end, info.Size)
 	problem := fmt.Sprintf("%d bytes that are no whole record batch", info.Size-end)
 	if err == nil && int64(h.Size()) > info.Size-end {

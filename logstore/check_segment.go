@@ -85,8 +85,10 @@ func (sc *segmentCheck) run(ctx context.Context, end int64) error {
 		sc.checkOffset(w)
 		sc.checkTime(w)
 	}
-	sc.rest(end)
-	return w.ioErr
+	if w.ioErr != nil {
+		return w.ioErr
+	}
+	return sc.rest(end)
 }
 
 // batch decodes a batch, and goes over its records.
@@ -154,8 +156,13 @@ func (sc *segmentCheck) checkTime(w *walker) {
 	}
 }
 
-// rest reports the entries that point beyond the log.
-func (sc *segmentCheck) rest(end int64) {
+// rest reports the entries that point beyond the log. Of one that grows, or has
+// a torn tail, they may be of what comes behind its end.
+func (sc *segmentCheck) rest(end int64) error {
+	info, err := sc.s.p.disk.Stat(sc.s.path(suffixLog))
+	if err != nil || info.Size > end {
+		return ignoreMissing(err)
+	}
 	if sc.offset < sc.offsets.Len() && !sc.badOffset {
 		sc.c.report(sc.s, suffixOffset, int64(sc.offset*index.OffsetEntrySize),
 			fmt.Sprintf("entry %d points beyond the log's %d bytes", sc.offset, end), recoverIndex)
@@ -164,4 +171,5 @@ func (sc *segmentCheck) rest(end int64) {
 		sc.c.report(sc.s, suffixTime, int64(sc.time*index.TimeEntrySize),
 			fmt.Sprintf("entry %d names an offset beyond the log", sc.time), recoverIndex)
 	}
+	return nil
 }

@@ -3,6 +3,7 @@ package logstore
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"slices"
 	"sort"
@@ -136,8 +137,9 @@ func (g *groups) read(p *Partition) error {
 		if s.next.Load() <= l.next || s.base >= stable {
 			continue
 		}
-		if err := l.readSegment(s, stable); err != nil && !errors.Is(err, ErrDeleted) {
-			return err
+		err := l.readSegment(s, stable)
+		if err != nil && !errors.Is(err, ErrDeleted) && !errors.Is(err, fs.ErrNotExist) {
+			return err // a segment that went away holds nothing that counts still
 		}
 	}
 	l.next = max(l.next, stable)

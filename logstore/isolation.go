@@ -1,7 +1,9 @@
 package logstore
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"sort"
 	"sync"
@@ -56,10 +58,24 @@ type transactions struct {
 // abortedTxn is an aborted transaction, from its first record to its marker.
 type abortedTxn struct{ first, last int64 }
 
-// refresh reads on to the published end of the log.
+// refresh reads on to the published end of the log. Where a segment went away
+// meanwhile it begins anew.
 func (t *transactions) refresh() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	const enough = 3
+	for i := 1; ; i++ {
+		err := t.readOn()
+		gone := errors.Is(err, ErrDeleted) || errors.Is(err, fs.ErrNotExist)
+		if !gone || i == enough || t.p.gone.Load() {
+			return err
+		}
+		t.seg = nil
+	}
+}
+
+// readOn is one try of refresh. The caller holds mu.
+func (t *transactions) readOn() error {
 	segs := t.p.segments()
 	i := t.resume(segs)
 	for ; i < len(segs); i++ {
