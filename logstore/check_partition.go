@@ -1,7 +1,6 @@
 package logstore
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -134,39 +133,29 @@ func (t *transactions) has(producer, last int64) bool {
 	return false
 }
 
-// checkEpochs holds the leader epoch checkpoint against the batches. A log that
-// grows may get a new one meanwhile, and then that counts.
+// checkEpochs holds the leader epoch checkpoint against the batches. One without
+// entries says nothing, and is no damage.
 func (c *checker) checkEpochs(p *Partition) error {
-	var checked []byte
-	for {
-		file, err := readFile(p.disk, p.path(epochFile))
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		problem := ""
-		if err == nil {
-			problem, err = p.epochProblem(file)
-		}
-		switch {
-		case err != nil:
-			return err
-		case problem == "":
-			return nil
-		case bytes.Equal(file, checked):
-			c.note(p, epochFile, problem, recoverHint, true)
-			return nil
-		}
-		checked = file
+	file, err := readFile(p.disk, p.path(epochFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-}
-
-// epochProblem is what is wrong with a leader epoch checkpoint, "" for nothing.
-func (p *Partition) epochProblem(file []byte) (string, error) {
-	epochs, err := parseEpochs(file)
+	var epochs []epochEntry
+	if err == nil {
+		epochs, err = parseEpochs(file)
+	}
 	if err != nil {
-		return err.Error(), nil //nolint:nilerr // it is what was asked for
+		c.note(p, epochFile, err.Error(), recoverHint, true)
+		return nil
 	}
-	return p.wrongEpoch(epochs)
+	if len(epochs) == 0 {
+		return nil
+	}
+	wrong, err := p.wrongEpoch(epochs)
+	if err == nil && wrong != "" {
+		c.note(p, epochFile, wrong, recoverHint, true)
+	}
+	return err
 }
 
 // wrongEpoch is the first contradiction between the epochs of the checkpoint
