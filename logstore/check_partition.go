@@ -198,6 +198,9 @@ func epochAt(epochs []epochEntry, offset int64) int32 {
 // partition against its log.
 func (c *checker) checkHints(p *Partition) error {
 	hints := p.logDir.hints()
+	if err := p.refresh(); err != nil { // they may be newer than what was read of the log
+		return err
+	}
 	for _, hint := range []struct {
 		file string
 		at   map[TopicPartition]int64
