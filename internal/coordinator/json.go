@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 // appendJSON decodes a field of a value or key, as JSON.
@@ -22,7 +21,7 @@ func (f *field) appendJSON(dst []byte, r *reader) []byte {
 	}
 	n := r.length(f)
 	if n < 0 {
-		r.bad = r.bad || !f.nullable || n < -1
+		r.bad = r.bad || !f.nullable
 		return append(dst, "null"...)
 	}
 	switch f.kind {
@@ -65,7 +64,7 @@ func (f *field) appendStruct(dst []byte, r *reader) []byte {
 				f.fields[i].skip(&ahead)
 			}
 		}
-		tagged = ahead.tagged()
+		tagged = f.tagged(&ahead)
 		defer func() { *r = reader{ahead.b, r.bad || ahead.bad} }()
 	}
 	dst = append(dst, '{')
@@ -128,9 +127,40 @@ func (f *field) skip(r *reader) {
 			}
 		}
 		if f.flexible {
-			r.tagged()
+			f.tagged(r)
 		}
 	}
+}
+
+// tagged are the tagged fields of a struct that has some, by tag. Kafka heeds
+// the size only of those that it does not know.
+func (f *field) tagged(r *reader) map[int][]byte {
+	n := r.uvarint()
+	fields := map[int][]byte{}
+	for range n {
+		tag, size := r.uvarint(), r.uvarint()
+		if e := f.byTag(tag); e != nil {
+			start := r.b
+			e.skip(r)
+			fields[tag] = start[:len(start)-len(r.b)]
+		} else {
+			r.take(size)
+		}
+		if r.bad {
+			break
+		}
+	}
+	return fields
+}
+
+// byTag is the field with a tag, nil when there is none.
+func (f *field) byTag(tag int) *field {
+	for i := range f.fields {
+		if tag >= 0 && f.fields[i].tag == tag {
+			return &f.fields[i]
+		}
+	}
+	return nil
 }
 
 // isInitial reports whether a tagged field has its default, which JSON leaves
@@ -146,34 +176,4 @@ func (f *field) isInitial(b []byte) bool {
 	}
 	r := reader{b: b}
 	return strconv.FormatInt(r.int(f.size, f.unsigned), 10) == f.initial
-}
-
-// appendString writes a JSON string as Jackson does. Bytes that are no UTF-8
-// become U+FFFD, as they do in Java.
-func appendString(dst, s []byte) []byte {
-	const hex = "0123456789ABCDEF"
-	dst = append(dst, '"')
-	for len(s) > 0 {
-		c, n := utf8.DecodeRune(s)
-		s = s[n:]
-		switch {
-		case c == '"' || c == '\\':
-			dst = append(dst, '\\', byte(c))
-		case c == '\n':
-			dst = append(dst, `\n`...)
-		case c == '\r':
-			dst = append(dst, `\r`...)
-		case c == '\t':
-			dst = append(dst, `\t`...)
-		case c == '\b':
-			dst = append(dst, `\b`...)
-		case c == '\f':
-			dst = append(dst, `\f`...)
-		case c < ' ':
-			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-		default:
-			dst = utf8.AppendRune(dst, c)
-		}
-	}
-	return append(dst, '"')
 }

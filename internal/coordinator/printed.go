@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"bytes"
 	"encoding/base64"
 	"strconv"
 	"strings"
@@ -33,6 +34,7 @@ const (
 	consumers    = "consumer"
 	subscription = 0
 	assignment   = 1
+	newestMember = 3
 
 	groupMetadata = 2
 )
@@ -72,11 +74,14 @@ func memberJSON(typ int16, text string) ([]byte, bool) {
 		return nil, false
 	}
 	version, ok := prefix(b)
-	schema := schemas()[recordKind{consumers, typ, true, version}]
-	if !ok || schema == nil {
+	if !ok {
 		return nil, false
 	}
+	known := min(max(version, 0), newestMember)
 	r := reader{b: b[2:]}
-	dst := schema.appendJSON(nil, &r)
-	return dst, !r.bad
+	dst := schemas()[recordKind{consumers, typ, true, known}].appendJSON(nil, &r)
+	// Kafka reads a version below the oldest as that, and one above the newest
+	// as that too, unless there are partitions in it.
+	tooNew := version > newestMember && bytes.Contains(dst, []byte(`{"topic":`))
+	return dst, !r.bad && !tooNew
 }

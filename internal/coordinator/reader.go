@@ -1,6 +1,9 @@
 package coordinator
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math"
+)
 
 // reader takes bytes off their start. It goes bad once, and is asked at the
 // end.
@@ -37,38 +40,28 @@ func (r *reader) int(size int, unsigned bool) int64 {
 	return int64(v<<shift) >> shift
 }
 
+// uvarint is a number of 32 bits in up to five bytes, which Kafka takes for a
+// signed one.
 func (r *reader) uvarint() int {
 	v, n := binary.Uvarint(r.b)
-	const most = 1<<31 - 1
-	if r.bad || n <= 0 || v > most {
+	const longest = 5
+	if r.bad || n <= 0 || n > longest {
 		r.bad = true
 		return 0
 	}
 	r.b = r.b[n:]
-	return int(v)
+	return int(int32(v))
 }
 
-// length is that of a string, bytes or an array, −1 for null.
+// length is that of a string, bytes or an array; negative for null.
 func (r *reader) length(f *field) int {
 	switch {
 	case f.compact:
-		return r.uvarint() - 1
+		n := int(int32(r.uvarint() - 1))
+		r.bad = r.bad || f.kind == kindString && n > math.MaxInt16
+		return n
 	case f.kind == kindString:
 		return int(r.int(2, false))
 	}
 	return int(r.int(4, false))
-}
-
-// tagged are the tagged fields of a struct, by tag.
-func (r *reader) tagged() map[int][]byte {
-	n := r.uvarint()
-	fields := map[int][]byte{}
-	for range n {
-		tag := r.uvarint()
-		fields[tag] = r.take(r.uvarint())
-		if r.bad {
-			break
-		}
-	}
-	return fields
 }

@@ -9,6 +9,7 @@ import (
 const (
 	offsets      = "offsets"
 	transactions = "transactions"
+	shares       = "shares"
 )
 
 // OffsetsKey is the key of a record of __consumer_offsets as JSON, of the form
@@ -46,6 +47,15 @@ func TransactionValue(key, value []byte) (string, bool) {
 func TransactionType(typ int16) bool {
 	return schemas()[recordKind{topic: transactions, typ: typ}] != nil
 }
+
+// ShareKey is OffsetsKey for __share_group_state.
+func ShareKey(key []byte) (string, bool) { return keyJSON(shares, key) }
+
+// ShareValue is OffsetsValue for __share_group_state.
+func ShareValue(key, value []byte) (string, bool) { return valueJSON(shares, key, value) }
+
+// ShareType is OffsetsType for __share_group_state.
+func ShareType(typ int16) bool { return schemas()[recordKind{topic: shares, typ: typ}] != nil }
 
 func keyJSON(topic string, key []byte) (string, bool) {
 	typ, ok := prefix(key)
@@ -117,16 +127,19 @@ func ParseOffsetCommit(key, value []byte) (OffsetCommit, bool) {
 		return c, !r.bad
 	}
 	version, ok := prefix(value)
-	const newest, withEpoch, flexible = 4, 3, 4
-	if !ok || r.bad || version < 0 || version > newest {
+	schema := schemas()[recordKind{offsets, typ, true, version}]
+	if !ok || r.bad || schema == nil {
 		return OffsetCommit{}, false
 	}
 	r = reader{b: value[2:]}
+	whole := r
+	schema.skip(&whole) // the fields that are not taken
+	const withEpoch, flexible = 3, 4
 	c.Offset = r.int(8, false)
 	if version >= withEpoch {
 		c.LeaderEpoch = int32(r.int(4, false))
 	}
 	c.Metadata = str(&field{kind: kindString, compact: version >= flexible})
 	c.CommitTimestamp = r.int(8, false)
-	return c, !r.bad
+	return c, !r.bad && !whole.bad
 }

@@ -3,6 +3,7 @@ package coordinator
 import (
 	"bufio"
 	"encoding/hex"
+	"encoding/json"
 	"os"
 	"strings"
 	"testing"
@@ -39,7 +40,7 @@ func unhex(tb testing.TB, s string) []byte {
 }
 
 // decoders make the JSON of Kafka's converters.
-func decoders(topic string) (func([]byte) (string, bool), func(_, _ []byte) (string, bool)) {
+func decoders(topic string) (keyFunc, valueFunc) {
 	return func(key []byte) (string, bool) { return keyJSON(topic, key) },
 		func(key, value []byte) (string, bool) { return valueJSON(topic, key, value) }
 }
@@ -83,12 +84,20 @@ func FuzzDecode(f *testing.F) {
 			f.Add(unhex(f, g[1]), unhex(f, g[4]))
 		}
 	}
+	for i, p := range printed(f) {
+		if i%5 == 1 && p[2] != "-" {
+			f.Add(unhex(f, p[1]), unhex(f, p[2]))
+		}
+	}
 	f.Fuzz(func(t *testing.T, key, value []byte) {
-		for _, topic := range []string{offsets, transactions} {
-			keyOf, valueOf := decoders(topic)
+		for _, topic := range []string{offsets, transactions, shares} {
+			keyOf, valueOf := printers(topic)
 			k, ok1 := keyOf(key)
 			v, ok2 := valueOf(key, value)
 			const most = 40 // bytes of JSON that one byte can make: a field of a struct with its name
+			if ok1 && !json.Valid([]byte(k)) || ok2 && !json.Valid([]byte(v)) {
+				t.Errorf("no JSON: %s %s", k, v)
+			}
 			if ok1 && len(k) > 100+most*len(key) || ok2 && len(v) > 200+most*len(value)+most*len(key) {
 				t.Errorf("%d bytes of key make %d, %d of value %d", len(key), len(k), len(value), len(v))
 			}
