@@ -1,6 +1,7 @@
 package logstore
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -409,7 +410,11 @@ func (p *Partition) loadEpochs() error {
 		p.epochs = nil
 		return nil
 	}
-	p.log.Warn("leader epoch checkpoint made again from the log", slog.Any("cause", err))
+	level := slog.LevelWarn
+	if !p.own && errors.Is(err, fs.ErrNotExist) {
+		level = slog.LevelDebug // older brokers have none
+	}
+	p.log.Log(context.Background(), level, "leader epoch checkpoint made again from the log", slog.Any("cause", err))
 	if p.epochs, err = p.scanEpochs(); err != nil || !p.own {
 		return err
 	}

@@ -156,9 +156,12 @@ func (w *textWriter) jsonText(s []byte) {
 	w.b = append(dst, s[start:]...)
 }
 
-// transactionsTopic is where a broker's transaction coordinators keep their
-// state.
-const transactionsTopic = "__transaction_state"
+// Where a broker's transaction coordinators and its share coordinators keep
+// their state.
+const (
+	transactionsTopic = "__transaction_state"
+	sharesTopic       = "__share_group_state"
+)
 
 // decoded writes what a record of an internal topic says, if it is one and can
 // be decoded.
@@ -168,6 +171,8 @@ func (w *textWriter) decoded(topic string, r *batch.Record) {
 	case groupsTopic:
 	case transactionsTopic:
 		keyOf, valueOf = coordinator.TransactionKey, coordinator.TransactionValue
+	case sharesTopic:
+		keyOf, valueOf = coordinator.ShareKey, coordinator.ShareValue
 	default:
 		return
 	}

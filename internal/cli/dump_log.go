@@ -37,6 +37,7 @@ The text is that of Kafka's tool. Exit code 3: damage was found.`,
 			&cli.StringFlag{Name: "value-decoder-class", Value: "string", Usage: "print values as string, hex or base64"},
 			&cli.BoolFlag{Name: "offsets-decoder", Usage: "print records as those of __consumer_offsets"},
 			&cli.BoolFlag{Name: "transaction-log-decoder", Usage: "print records as those of __transaction_state"},
+			&cli.BoolFlag{Name: "share-group-state-decoder", Usage: "print records as those of __share_group_state"},
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON object a line, for each record or entry"},
 			&cli.Int64Flag{Name: "from", Value: dump.FirstOffset, DefaultText: "the start", Usage: "leave out records below this `OFFSET`"},
 			&cli.Int64Flag{Name: "to", Value: dump.NoOffset, DefaultText: "the end", Usage: "leave out records from this `OFFSET` on"},
@@ -102,19 +103,27 @@ func dumpOptions(c *cli.Context) (dump.Options, error) {
 	return o, errs
 }
 
+// messageDecoders are the decoders of internal topics, by their flags.
+var messageDecoders = map[string]dump.Messages{
+	"offsets-decoder":           {Known: coordinator.OffsetsType, Key: coordinator.OffsetsKey, Value: coordinator.OffsetsValue},
+	"transaction-log-decoder":   {Known: coordinator.TransactionType, Key: coordinator.TransactionKey, Value: coordinator.TransactionValue},
+	"share-group-state-decoder": {Known: coordinator.ShareType, Key: coordinator.ShareKey, Value: coordinator.ShareValue},
+}
+
 // messageDecoder is the decoder of an internal topic that is asked for, nil for
 // none.
 func messageDecoder(c *cli.Context) (*dump.Messages, error) {
-	offsets, transactions := c.Bool("offsets-decoder"), c.Bool("transaction-log-decoder")
-	switch {
-	case offsets && transactions:
-		return nil, usage("--offsets-decoder and --transaction-log-decoder are for different topics: give one")
-	case offsets:
-		return &dump.Messages{Known: coordinator.OffsetsType, Key: coordinator.OffsetsKey, Value: coordinator.OffsetsValue}, nil
-	case transactions:
-		return &dump.Messages{Known: coordinator.TransactionType, Key: coordinator.TransactionKey, Value: coordinator.TransactionValue}, nil
+	var asked *dump.Messages
+	for flag, decoder := range messageDecoders {
+		if !c.Bool(flag) {
+			continue
+		}
+		if asked != nil {
+			return nil, usage("--offsets-decoder, --transaction-log-decoder and --share-group-state-decoder are for different topics: give one")
+		}
+		asked = &decoder
 	}
-	return nil, nil
+	return asked, nil
 }
 
 func positiveInt32(c *cli.Context, name string) (int32, error) {
