@@ -107,10 +107,17 @@ func FuzzScanner(f *testing.F) {
 func FuzzHeader(f *testing.F) {
 	for _, b := range seeds(f) {
 		f.Add(b[:HeaderSize])
+		old := append([]byte{}, b[:HeaderSize]...)
+		old[offsetMagic] = 1
+		f.Add(old)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		h, err := ParseHeader(b)
-		if err == nil && (h.Size() < HeaderSize || h.LastOffset() < h.BaseOffset || h.NextOffset() <= h.LastOffset()) {
+		least := HeaderSize
+		if h.Magic < Magic {
+			least = LogOverhead + legacyLeast(h.Magic)
+		}
+		if err == nil && (h.Size() < least || h.LastOffset() < h.BaseOffset || h.NextOffset() <= h.LastOffset()) {
 			t.Fatalf("%+v", h)
 		}
 	})
