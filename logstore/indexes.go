@@ -1,6 +1,7 @@
 package logstore
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -171,7 +172,12 @@ func (s *segment) rebuildIndexes() (*segmentIndexes, error) {
 		return nil, err
 	}
 	b.Close()
-	s.p.log.Warn("index made again from the log", slog.Int64("segment", s.base), slog.Int("entries", b.Offsets().Len()))
+	level := slog.LevelWarn
+	if _, err := s.p.disk.Stat(s.path(suffixOffset)); !s.p.own && errors.Is(err, fs.ErrNotExist) {
+		level = slog.LevelDebug // a copy of the logs alone has none
+	}
+	s.p.log.Log(context.Background(), level, "index made again from the log",
+		slog.Int64("segment", s.base), slog.Int("entries", b.Offsets().Len()))
 	return snapshot(b), nil
 }
 

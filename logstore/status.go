@@ -1,5 +1,7 @@
 package logstore
 
+import "time"
+
 // PartitionStatus is what status.json says of a partition.
 type PartitionStatus struct {
 	Topic          string `json:"topic"`
@@ -21,11 +23,21 @@ type PartitionStatus struct {
 	// MaxTimestamp is the newest record's, in milliseconds since 1970, −1 for
 	// none.
 	MaxTimestamp int64 `json:"maxTimestamp"`
+	// Future are segments that hold a timestamp later than now, which keeps them,
+	// and all behind them, from being deleted by retention.ms.
+	Future []FutureSegment `json:"future,omitempty"`
 	// CorruptBatches is how often a damaged batch was met since the store was
 	// opened.
 	CorruptBatches int64 `json:"corruptBatches"`
 	// Offline is why the partition takes no more writes.
 	Offline string `json:"offline,omitempty"`
+}
+
+// FutureSegment is a segment with a timestamp later than now.
+type FutureSegment struct {
+	Segment int64 `json:"segment"`
+	// MaxTimestamp is in milliseconds since 1970.
+	MaxTimestamp int64 `json:"maxTimestamp"`
 }
 
 // Status describes the partition as of now.
@@ -35,6 +47,7 @@ func (p *Partition) Status() PartitionStatus {
 		LogStartOffset: p.LogStartOffset(), HighWatermark: p.EndOffset(), LogEndOffset: p.EndOffset(),
 		RecoveryPoint: p.recoveryPoint.Load(), CorruptBatches: p.corruptions.Load(), MaxTimestamp: -1,
 	}
+	now := time.Now().UnixMilli()
 	if p.committed() {
 		if stable, err := p.LastStableOffset(); err == nil {
 			st.LastStableOffset = &stable
@@ -45,6 +58,9 @@ func (p *Partition) Status() PartitionStatus {
 		st.Bytes += s.size.Load()
 		if newest, err := s.maxTimestamp(); err == nil {
 			st.MaxTimestamp = max(st.MaxTimestamp, newest)
+			if newest > now {
+				st.Future = append(st.Future, FutureSegment{s.base, newest})
+			}
 		}
 	}
 	p.mu.Lock()

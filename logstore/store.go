@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
 
 	"klogfs/batch"
 	"klogfs/internal/disk"
@@ -36,7 +37,8 @@ type Options struct {
 	// SkipCorrupt lets views pass over damaged batches instead of stopping
 	// there.
 	SkipCorrupt bool
-	// MaxOpenFiles bounds the descriptors that are kept open, 0 for 256.
+	// MaxOpenFiles bounds the descriptors that are kept open, 0 for 256, or a
+	// quarter of what the process may have where that is less.
 	MaxOpenFiles int
 	// IndexMemory bounds the indexes kept in memory, in bytes, 0 for 32 MiB.
 	IndexMemory int64
@@ -114,6 +116,16 @@ const costlyMemory = 1 << 20
 // windowMemory bounds the windows of time indexes kept in memory, in bytes.
 const windowMemory = 4 << 20
 
+// openFiles is how many files a store keeps open when nobody said.
+func openFiles() int {
+	const usual, share = 256, 4
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return usual
+	}
+	return int(min(usual, limit.Cur/share))
+}
+
 func newStore(opts Options) *Store {
 	if opts.Disk == nil {
 		opts.Disk = disk.OS{}
@@ -122,7 +134,7 @@ func newStore(opts Options) *Store {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
 	if opts.MaxOpenFiles == 0 {
-		opts.MaxOpenFiles = 256
+		opts.MaxOpenFiles = openFiles()
 	}
 	if opts.IndexMemory == 0 {
 		opts.IndexMemory = 32 << 20
