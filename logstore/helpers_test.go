@@ -18,7 +18,9 @@ import (
 // logBuffer takes a store's log lines.
 type logBuffer struct{ bytes.Buffer }
 
-func (b *logBuffer) logger() *slog.Logger { return slog.New(slog.NewTextHandler(b, &slog.HandlerOptions{Level: slog.LevelDebug})) }
+func (b *logBuffer) logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(b, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
 
 func openStore(t testing.TB, dir string, opts Options) *Store {
 	t.Helper()
