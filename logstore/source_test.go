@@ -174,3 +174,74 @@ func eventually(t *testing.T, ok func() bool) {
 		}
 	}
 }
+
+// A reader goes on in the segment that the broker's cleaner put in the place of
+// those that were being read, behind what was delivered; and who comes
+// meanwhile reads all of it.
+func TestReadOnThroughACleaning(t *testing.T) {
+	const second, tail, end = 20_000, 25_000, 25_010
+	t.Run("but the last segment", func(t *testing.T) { readOnThroughACleaning(t, second, tail, tail, end) })
+	t.Run("all that was known", func(t *testing.T) { readOnThroughACleaning(t, second, tail-10, tail, end) })
+}
+
+// readOnThroughACleaning has three segments, which end at second, last and ten
+// records later. The cleaner has gone over what is below tail before the reader
+// goes on.
+func readOnThroughACleaning(t *testing.T, second, last, tail, end int64) {
+	b := newBroker(t, records(t, 0, second, "b"))
+	b.write(second, records(t, second, last, "b"))
+	b.write(last, records(t, last, last+10, "b"))
+	s := openStore(t, b.dir, Options{})
+	r := partition(t, s, "p-0").View(FormatValues).Open()
+	defer r.Close()
+	first, err := r.Read(0, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := string(first.B)
+	// Every third record is left of both segments.
+	var cleaned []byte
+	var left strings.Builder
+	for i := int64(0); i < tail; i += 3 {
+		cleaned = append(cleaned, records(t, i, i+1, "b")...)
+		left.WriteString(expected(i, i+1, "b"))
+	}
+	left.WriteString(expected(tail, end, "b"))
+	writeFile(t, b.path(0)+suffixSwap, cleaned)
+	if last < tail {
+		b.write(tail, records(t, tail, end, "b"))
+		if err := os.Remove(b.path(last)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.Remove(b.path(second)), os.Rename(b.path(0)+suffixSwap, b.path(0))); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool { return b.values(s) == left.String() })
+	for pos := int64(len(got)); ; pos = int64(len(got)) {
+		next, err := r.Read(pos, 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(next.B) == 0 {
+			break
+		}
+		got += string(next.B)
+	}
+	all, before := map[string]bool{}, -1
+	for line := range strings.Lines(got) {
+		var n int
+		if _, err := fmt.Sscanf(line, "b%d\n", &n); err != nil || n <= before || line != expected(int64(n), int64(n+1), "b") {
+			t.Fatalf("%q after record %d, %v", line, before, err)
+		}
+		all[line], before = true, n
+	}
+	for line := range strings.Lines(left.String()) {
+		if !all[line] {
+			t.Fatalf("%q is lost", line)
+		}
+	}
+	if int64(len(all)) == end {
+		t.Error("nothing was cleaned")
+	}
+}

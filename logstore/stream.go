@@ -35,6 +35,9 @@ type textStream struct {
 	within bool
 	piece  func() ([]byte, bool)
 	stop   func()
+	// left is the segment that was read last, up to the offset next.
+	left *segment
+	next int64
 	// failed is damage met after bytes that were delivered first.
 	failed error
 }
@@ -50,7 +53,7 @@ func (t *textStream) close() {
 		t.w = nil
 	}
 	t.endRecord()
-	t.carry, t.failed, t.within = nil, nil, false
+	t.carry, t.failed, t.within, t.left = nil, nil, false, nil
 	t.dec.Trim(keptDecoded)
 	if cap(t.store) > keptBuffer {
 		t.store = nil
@@ -110,6 +113,9 @@ func (t *textStream) more(b []byte) (int, error) {
 	}
 	if t.w == nil {
 		if err := t.enter(); err != nil {
+			if t.replaced(err) {
+				err = nil // it is tried again with those that are there now
+			}
 			return 0, err
 		}
 	}
@@ -118,6 +124,7 @@ func (t *textStream) more(b []byte) (int, error) {
 	}
 	if err := t.decode(); err != nil {
 		if t.w.ioErr != nil {
+			t.w.nextOffset = t.w.header.LeastOffset() // it was not delivered
 			return 0, t.leave()
 		}
 		return 0, t.damaged(err)
@@ -209,6 +216,14 @@ func (t *textStream) deliver(b []byte) (int, error) {
 // enter finds the extent at pos and begins to walk its segment there.
 func (t *textStream) enter() error {
 	e, ok, err := t.v.at(t.pos)
+	if err == nil && ok && t.left != nil && e.seg != t.left && e.seg.base < t.next {
+		// The broker's cleaner has put it in the place of what was read.
+		var pos int64
+		if pos, err = t.v.position(t.next); err == nil {
+			t.pos, t.left = max(t.pos, pos), nil
+			e, ok, err = t.v.at(t.pos)
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -226,12 +241,22 @@ func (t *textStream) enter() error {
 	return nil
 }
 
+// replaced reports whether an error is that of a segment that went away, from a
+// partition that is still there.
+func (t *textStream) replaced(err error) bool {
+	return errors.Is(err, ErrDeleted) && !t.v.p.Deleted()
+}
+
 // leave ends the walk of a segment: there may be a next one, or more to come.
 func (t *textStream) leave() error {
 	err := t.w.ioErr
+	if t.left != t.w.s {
+		t.left, t.next = t.w.s, 0
+	}
+	t.next = max(t.next, t.w.nextOffset) // a walk that met nothing says its segment's base
 	t.w.close()
 	t.w = nil
-	if errors.Is(err, ErrDeleted) && !t.v.p.Deleted() {
+	if t.replaced(err) {
 		return nil // the segment is gone, its text a gap now: go on behind it
 	}
 	if err == nil && t.pos < t.ext.end() {

@@ -22,6 +22,9 @@ type View struct {
 	extents []extent
 	readers int
 	start   int64 // the log start that the extents are for
+	// floor is where the text has ended while readers are open: new extents
+	// behind all others start no earlier.
+	floor int64
 }
 
 // extent is the text of one segment within a view.
@@ -84,6 +87,11 @@ func (v *View) covers(segments []*segment) bool {
 // merge drops the extents of segments that are gone and adds those of new
 // ones. With a reader open, what stays keeps its position.
 func (v *View) merge(segments []*segment) {
+	if n := len(v.extents); v.readers == 0 {
+		v.floor = 0
+	} else if n > 0 {
+		v.floor = max(v.floor, v.extents[n-1].end())
+	}
 	known := make(map[*segment]extent, len(v.extents))
 	for _, e := range v.extents {
 		known[e.seg] = e
@@ -91,34 +99,43 @@ func (v *View) merge(segments []*segment) {
 	merged := make([]extent, 0, len(segments))
 	for _, s := range segments {
 		e, ok := known[s]
-		if !ok {
+		if !ok || v.readers == 0 {
 			e = extent{seg: s, pos: -1}
 		}
-		if v.readers == 0 {
-			e = extent{seg: s, pos: -1}
-		}
+		e.final = false // what is new may lie before it, and is to be measured
 		merged = append(merged, e)
 	}
 	v.extents = merged
-	if v.readers == 0 {
-		v.start = 0 // what is below the log start is to be hidden anew
-		return
-	}
-	v.dropUnplaced()
+	v.start = 0 // what is below the log start is to be hidden anew
 }
 
-// dropUnplaced drops new extents that lie before old ones: there is no room
-// for them while positions may not move. They appear when the last reader
-// closes.
-func (v *View) dropUnplaced() {
+// place gives new extents that lie before old ones the end of the room there:
+// a cleaned segment is no longer than those that it replaces, and of what comes
+// after any record of theirs it has no more. Where there is no room they are
+// left out; they appear when the last reader closes.
+func (v *View) place() {
+	next := int64(-1)
+	for i := len(v.extents) - 1; i >= 0; i-- {
+		e := &v.extents[i]
+		if e.pos < 0 && next >= 0 {
+			e.pos = max(next-e.size, -1)
+		}
+		if e.pos >= 0 {
+			next = e.pos
+		}
+	}
 	last := len(v.extents) - 1
 	for last >= 0 && v.extents[last].pos < 0 {
 		last--
 	}
-	kept := v.extents[:0]
+	kept, end := v.extents[:0], int64(0)
 	for i, e := range v.extents {
-		if e.pos >= 0 || i > last {
+		if i > last {
+			e.pos = max(end, v.floor)
+		}
+		if e.pos >= end {
 			kept = append(kept, e)
+			end = e.end()
 		}
 	}
 	v.extents = kept
@@ -147,19 +164,27 @@ func (v *View) measure() error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	pos := int64(0)
-	if first > 0 {
-		pos = v.extents[first-1].end()
-	}
 	for i := range pending {
-		e := &pending[i]
-		if e.pos < 0 {
-			e.pos = pos
-		}
-		e.size, e.final = sizes[i]-e.skip, sealed[i]
-		pos = e.end()
+		pending[i].size, pending[i].final = sizes[i]-pending[i].skip, sealed[i]
 	}
+	v.place()
 	return nil
+}
+
+// position is where the text of the records from an offset on starts.
+func (v *View) position(offset int64) (int64, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if err := v.refresh(); err != nil {
+		return 0, err
+	}
+	i := sort.Search(len(v.extents), func(i int) bool { return v.extents[i].seg.base > offset }) - 1
+	if i < 0 {
+		return 0, nil
+	}
+	e := &v.extents[i]
+	text, err := e.seg.textBefore(v.format, offset)
+	return e.pos + min(max(text-e.skip, 0), e.size), err
 }
 
 // hide takes the text of records below the log start out of the view, as a
