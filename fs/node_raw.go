@@ -56,13 +56,19 @@ func (n *rawPartitionNode) Opendir(context.Context) syscall.Errno { return stale
 
 // rawID is a file's identity by its name: segments are numbers with a suffix.
 // A sealed file is another node than the growing one it was: the kernel reads
-// the one from the disk and asks for the other.
+// the one from the disk and asks for the other. One that a broker's cleaner
+// replaced is another node, too.
 func (n *rawPartitionNode) rawID(f logstore.RawFile) gofs.StableAttr {
 	k := kindRawGrowing
 	if f.Sealed {
 		k = kindRawSealed
 	}
-	return inode(syscall.S_IFREG, n.p.ID(), k, f.Number())
+	id := inode(syscall.S_IFREG, n.p.ID(), k, f.Number())
+	if f.Sealed {
+		const free = 40 // what inode leaves of a generation
+		id.Gen ^= f.Inode << free
+	}
+	return id
 }
 
 // Lookup finds a file.
@@ -78,7 +84,7 @@ func (n *rawPartitionNode) Lookup(ctx context.Context, name string, out *fuse.En
 	if f.Sealed {
 		out.SetAttrTimeout(nameTimeout)
 	}
-	return n.NewInode(ctx, &rawFileNode{node{m: n.m}, n.p, name, f.Sealed}, n.rawID(f)), 0
+	return n.NewInode(ctx, &rawFileNode{node{m: n.m}, n.p, name, f.Sealed, f.Inode}, n.rawID(f)), 0
 }
 
 // rawAttr fills in what stat shows of a raw file.
@@ -109,6 +115,7 @@ type rawFileNode struct {
 	p      *logstore.Partition
 	name   string
 	sealed bool
+	disk   uint64 // the file's inode there
 }
 
 // Getattr shows the file as it is now.
@@ -138,8 +145,8 @@ func (n *rawFileNode) Open(_ context.Context, flags uint32) (gofs.FileHandle, ui
 	if !n.sealed {
 		return &rawHandle{n, r}, fuse.FOPEN_DIRECT_IO, 0
 	}
-	if !r.Sealed() {
-		r.Close()
+	if !r.Sealed() || r.Inode() != n.disk {
+		r.Close() // the kernel looks the name up anew
 		return nil, 0, syscall.ESTALE
 	}
 	h := &sealedHandle{rawHandle{n, r}}

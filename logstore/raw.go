@@ -23,6 +23,8 @@ type RawFile struct {
 	ModTime time.Time
 	// Sealed is set for a file that does not change any more.
 	Sealed bool
+	// Inode tells it from one that a broker puts in its place.
+	Inode uint64
 
 	p   *Partition
 	seg *segment
@@ -89,7 +91,7 @@ func (p *Partition) orDeleted(err error) error {
 
 func (p *Partition) rawFile(info disk.Info) (RawFile, error) {
 	name, swap := strings.CutSuffix(info.Name, suffixSwap)
-	f := RawFile{Name: name, Size: info.Size, ModTime: info.ModTime, p: p, path: p.path(info.Name)}
+	f := RawFile{Name: name, Size: info.Size, ModTime: info.ModTime, Inode: info.Inode, p: p, path: p.path(info.Name)}
 	if info.Kind != disk.KindFile {
 		return RawFile{}, fs.ErrNotExist
 	}
@@ -162,7 +164,9 @@ func (p *Partition) OpenRaw(name string) (*RawReader, error) {
 		if isLog {
 			r.handle = f.seg.log
 		}
-		r.open, err = r.handle.acquire()
+		if r.open, err = r.handle.acquire(); err == nil {
+			err = r.describe()
+		}
 	case isLog:
 		r.growing = f.seg
 	default:
@@ -170,6 +174,21 @@ func (p *Partition) OpenRaw(name string) (*RawReader, error) {
 	}
 	return r, err
 }
+
+// describe makes the description that of the file that was opened: a broker may
+// have replaced it since it was looked at.
+func (r *RawReader) describe() error {
+	info, err := r.open.Stat()
+	if err != nil {
+		r.Close()
+		return err
+	}
+	r.file.Size, r.file.ModTime, r.file.Inode = info.Size, info.ModTime, info.Inode
+	return nil
+}
+
+// Inode is that of the file that was opened, where it is sealed.
+func (r *RawReader) Inode() uint64 { return r.file.Inode }
 
 // Sealed reports whether the file does not change any more.
 func (r *RawReader) Sealed() bool { return r.open != nil }

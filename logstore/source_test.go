@@ -245,3 +245,36 @@ func readOnThroughACleaning(t *testing.T, second, last, tail, end int64) {
 		t.Error("nothing was cleaned")
 	}
 }
+
+// A raw file that the broker replaced, after it was opened and before the
+// directory was looked at again, is described as what is read of it.
+func TestRawFileThatWasReplaced(t *testing.T) {
+	log := records(t, 0, 10, "a")
+	b := newBroker(t, log)
+	b.write(10, records(t, 10, 20, "a"))
+	s := openStore(t, b.dir, Options{})
+	p := partition(t, s, "p-0")
+	b.values(s) // keeps the file open
+	writeFile(t, b.path(0)+suffixSwap, records(t, 0, 1, "a"))
+	if err := os.Rename(b.path(0)+suffixSwap, b.path(0)); err != nil {
+		t.Fatal(err)
+	}
+	name := segmentFile(0, suffixLog)
+	f, err := p.RawFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := p.OpenRaw(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	got := make([]byte, 2*len(log))
+	n, err := r.ReadAt(got, 0)
+	if err != nil || r.Size() != int64(len(log)) || string(got[:n]) != string(log) {
+		t.Errorf("size %d, read %d bytes, %v; want %d", r.Size(), n, err, len(log))
+	}
+	if r.Inode() == f.Inode {
+		t.Error("it is said to be the file that took its place")
+	}
+}
