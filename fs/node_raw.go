@@ -51,8 +51,28 @@ type rawPartitionNode struct {
 
 func (n *rawPartitionNode) deleted() bool { return n.p.Deleted() }
 
-// Opendir refuses a deleted partition, as the partition's own directory does.
-func (n *rawPartitionNode) Opendir(context.Context) syscall.Errno { return staleIf(n.p.Deleted()) }
+// Opendir refuses a deleted partition.
+func (n *rawPartitionNode) Opendir(context.Context) syscall.Errno { return n.gone() }
+
+// gone is what a deleted partition is to who is in its directory still: nothing
+// that there is, or, where its name is another's now, to be looked up anew.
+func (n *rawPartitionNode) gone() syscall.Errno {
+	if !n.p.Deleted() {
+		return 0
+	}
+	if _, err := n.m.store.Partition(n.p.TopicPartition()); err != nil {
+		return syscall.ENOENT
+	}
+	return syscall.ESTALE
+}
+
+// orGone is the errno of an error, unless the partition was deleted.
+func (n *rawPartitionNode) orGone(operation, name string, err error) syscall.Errno {
+	if errno := n.gone(); errno != 0 {
+		return errno
+	}
+	return n.m.errno(operation, name, err)
+}
 
 // rawID is a file's identity by its name: segments are numbers with a suffix.
 // A sealed file is another node than the growing one it was: the kernel reads
@@ -73,12 +93,13 @@ func (n *rawPartitionNode) rawID(f logstore.RawFile) gofs.StableAttr {
 
 // Lookup finds a file.
 func (n *rawPartitionNode) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*gofs.Inode, syscall.Errno) {
-	if err := n.p.Refresh(); err != nil {
-		return nil, n.m.errno("look up", name, err)
+	err := n.p.Refresh()
+	var f logstore.RawFile
+	if err == nil {
+		f, err = n.p.RawFile(name)
 	}
-	f, err := n.p.RawFile(name)
 	if err != nil {
-		return nil, n.m.errno("look up", n.p.Name()+"/"+name, err)
+		return nil, n.orGone("look up", n.p.Name()+"/"+name, err)
 	}
 	n.m.rawAttr(&out.Attr, f.Size, f.ModTime)
 	if f.Sealed {
@@ -95,12 +116,13 @@ func (m *Mount) rawAttr(a *fuse.Attr, size int64, modified time.Time) {
 
 // Readdir lists the files.
 func (n *rawPartitionNode) Readdir(context.Context) (gofs.DirStream, syscall.Errno) {
-	if err := n.p.Refresh(); err != nil {
-		return nil, n.m.errno("list", n.p.Name(), err)
+	err := n.p.Refresh()
+	var files []logstore.RawFile
+	if err == nil {
+		files, err = n.p.RawFiles()
 	}
-	files, err := n.p.RawFiles()
 	if err != nil {
-		return nil, n.m.errno("list", n.p.Name(), err)
+		return nil, n.orGone("list", n.p.Name(), err)
 	}
 	entries := make([]fuse.DirEntry, 0, len(files))
 	for _, f := range files {

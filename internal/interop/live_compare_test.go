@@ -2,40 +2,71 @@ package interop
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"reflect"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
-
-	"klogfs/internal/fixture"
-	"klogfs/internal/kafkatest"
 )
+
+// content is bytes that may be null: in JSON a text, or what is no UTF-8 in
+// base64.
+type content struct {
+	set bool
+	s   string
+}
+
+func bytesOf(b []byte) content { return content{b != nil, string(b)} }
+
+// UnmarshalJSON takes either form.
+func (c *content) UnmarshalJSON(b []byte) error {
+	*c = content{}
+	if string(b) == "null" {
+		return nil
+	}
+	c.set = true
+	if b[0] == '"' {
+		return json.Unmarshal(b, &c.s)
+	}
+	var coded struct{ Base64 string }
+	if err := json.Unmarshal(b, &coded); err != nil {
+		return err
+	}
+	plain, err := base64.StdEncoding.DecodeString(coded.Base64)
+	c.s = string(plain)
+	return err
+}
 
 // consumed is a record as a consumer gets it, and as records.jsonl has it.
 type consumed struct {
 	Offset, Timestamp int64
-	Key, Value        *string
-	Headers           [][2]string
+	Key, Value        content
+	Headers           [][2]content
 }
 
-func text(b []byte) *string {
-	if b == nil {
-		return nil
+func (c *consumed) equal(d *consumed) bool {
+	return c.Offset == d.Offset && c.Timestamp == d.Timestamp && c.Key == d.Key && c.Value == d.Value &&
+		slices.Equal(c.Headers, d.Headers)
+}
+
+// header is the value of the first header of a name.
+func (c *consumed) header(name string) string {
+	for _, h := range c.Headers {
+		if h[0].s == name {
+			return h[1].s
+		}
 	}
-	s := string(b)
-	return &s
+	return ""
 }
 
-// consumeAll gets all records of a topic's one partition from a broker.
+// consumeAll gets all records of a topic's partition 0 from a broker.
 func consumeAll(t *testing.T, addr, topic, isolation string) []consumed {
 	t.Helper()
 	level, end := kgo.ReadUncommitted(), (*kadm.Client).ListEndOffsets
@@ -47,13 +78,15 @@ func consumeAll(t *testing.T, addr, topic, isolation string) []consumed {
 	defer c.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	admin := kadm.NewClient(c)
-	ends, err1 := end(admin, ctx, topic)
-	starts, err2 := admin.ListStartOffsets(ctx, topic)
-	last, ok1 := ends.Lookup(topic, 0)
-	first, ok2 := starts.Lookup(topic, 0)
-	if err := errors.Join(err1, err2, last.Err, first.Err); err != nil || !ok1 || !ok2 {
-		t.Fatalf("ends of %s: %v", topic, err)
+	ends, err := end(kadm.NewClient(c), ctx, topic)
+	last, ok := ends.Lookup(topic, 0)
+	if err := errors.Join(err, last.Err); err != nil || !ok {
+		t.Fatalf("end of %s: %v", topic, err)
+	}
+	starts, err := kadm.NewClient(c).ListStartOffsets(ctx, topic)
+	first, ok := starts.Lookup(topic, 0)
+	if err := errors.Join(err, first.Err); err != nil || !ok {
+		t.Fatalf("start of %s: %v", topic, err)
 	}
 	var all []consumed
 	for next := first.Offset; next < last.Offset; {
@@ -63,20 +96,23 @@ func consumeAll(t *testing.T, addr, topic, isolation string) []consumed {
 		}
 		fetches.EachRecord(func(r *kgo.Record) {
 			next = r.Offset + 1
-			if r.Attrs.IsControl() || r.Offset >= last.Offset {
-				return
+			if !r.Attrs.IsControl() && r.Offset < last.Offset {
+				all = append(all, recordOf(r))
 			}
-			one := consumed{Offset: r.Offset, Timestamp: r.Timestamp.UnixMilli(), Key: text(r.Key), Value: text(r.Value)}
-			for _, h := range r.Headers {
-				one.Headers = append(one.Headers, [2]string{h.Key, string(h.Value)})
-			}
-			all = append(all, one)
 		})
 	}
 	return all
 }
 
-// mounted are all records of a partition by records.jsonl.
+func recordOf(r *kgo.Record) consumed {
+	one := consumed{Offset: r.Offset, Timestamp: r.Timestamp.UnixMilli(), Key: bytesOf(r.Key), Value: bytesOf(r.Value)}
+	for _, h := range r.Headers {
+		one.Headers = append(one.Headers, [2]content{bytesOf([]byte(h.Key)), bytesOf(h.Value)})
+	}
+	return one
+}
+
+// mountedRecords are all records of a partition by records.jsonl.
 func mountedRecords(t *testing.T, m *mount, topic string) []consumed {
 	t.Helper()
 	f, err := os.Open(m.path(topic+"-0", "records.jsonl"))
@@ -95,96 +131,62 @@ func mountedRecords(t *testing.T, m *mount, topic string) []consumed {
 	return all
 }
 
-// compare waits until the mount has what a consumer gets, which the broker may
-// change still by compacting and deleting. below leaves out later offsets.
-func (l *live) compare(t *testing.T, m *mount, addr, topic, isolation string, below *int64) {
+// mountedTopics are the topics of a mount that consumers can read, all of which
+// have partition 0 alone.
+func mountedTopics(t *testing.T, m *mount) []string {
 	t.Helper()
-	var diff string
+	entries, err := os.ReadDir(m.path("topics"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var topics []string
+	for _, e := range entries {
+		topics = append(topics, e.Name())
+	}
+	for topic := range liveTopics {
+		if !slices.Contains(topics, topic) {
+			t.Errorf("topics has no %s: %v", topic, topics)
+		}
+	}
+	return slices.DeleteFunc(topics, func(name string) bool {
+		// The cluster's metadata is no topic to consumers.
+		return strings.HasPrefix(name, "passing") || name == "__cluster_metadata"
+	})
+}
+
+// compareLive compares the mounts with what consumers get.
+func (l *live) compareLive(t *testing.T) {
+	t.Helper()
+	for isolation, m := range l.mounts {
+		for _, topic := range mountedTopics(t, m) {
+			compare(t, m, l.b.Addr(), topic, isolation, -1)
+		}
+	}
+}
+
+// compare waits until a mount has what a consumer gets of a topic, which the
+// broker may change still by compacting and deleting. Offsets from end on are
+// left out, unless it is −1.
+func compare(t *testing.T, m *mount, addr, topic, isolation string, end int64) {
+	t.Helper()
 	begun := time.Now()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
+	poll(t, within, topic+", "+isolation, func() error {
 		want, got := consumeAll(t, addr, topic, isolation), mountedRecords(t, m, topic)
-		for below != nil && len(want) > 0 && want[len(want)-1].Offset >= *below {
+		for end >= 0 && len(want) > 0 && want[len(want)-1].Offset >= end {
 			want = want[:len(want)-1]
 		}
-		if diff = firstDifference(want, got); diff == "" {
-			if len(got) == 0 {
-				t.Errorf("%s has no records", topic)
-			}
-			t.Logf("%s, %s: %d records are the same, after %v", topic, isolation, len(got), time.Since(begun))
-			return
+		if len(want) == 0 && liveTopics[topic] != nil {
+			return fmt.Errorf("there are no records")
 		}
-	}
-	t.Errorf("%s, %s: consumer and mount differ:\n%.3000s", topic, isolation, diff)
-}
-
-// firstDifference says where two lists of records differ first, "" for nowhere.
-func firstDifference(want, got []consumed) string {
-	for i := range want {
-		if i >= len(got) || !reflect.DeepEqual(want[i], got[i]) {
-			return cmp.Diff(want[i:min(i+2, len(want))], got[min(i, len(got)):min(i+2, len(got))])
-		}
-	}
-	if len(got) > len(want) {
-		return fmt.Sprintf("the mount has %d records more", len(got)-len(want))
-	}
-	return ""
-}
-
-// killed kills the broker while it takes records, a transaction among them, and
-// compares the mount of what is left with what the broker makes of a copy of it.
-func (l *live) killed(t *testing.T, k *kafkatest.Kafka) {
-	for _, m := range l.mounts {
-		m.umount()
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	plain := newClient(t, l.b.Addr())
-	txn := newClient(t, l.b.Addr(), kgo.TransactionalID("left-open"), kgo.TransactionTimeout(time.Minute))
-	defer plain.CloseAllowingRebalance()
-	defer txn.CloseAllowingRebalance()
-	if err := txn.BeginTransaction(); err != nil {
-		t.Fatal(err)
-	}
-	if err := txn.ProduceSync(ctx, numbered("txn", 1<<40, 100)...).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range numbered("plain", 1<<40, 200_000) {
-		plain.Produce(ctx, r, nil)
-	}
-	time.Sleep(300 * time.Millisecond) // it is in the middle of these
-	l.b.Kill()
-	stop()
-
-	dead := l.b.LogDir()
-	before := fixture.States(t, dead)
-	copied := filepath.Join(t.TempDir(), "logs")
-	if out, err := exec.Command("cp", "-a", dead, copied).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	again := k.NewBroker(t, copied, nil)
-	again.Start()
-	for _, isolation := range []string{readUncommitted, readCommitted} {
-		m := newMount(t, dead, "--isolation", isolation)
-		for topic := range liveTopics {
-			status := statusOf(m, topic+"-0")
-			below := &status.LogEndOffset
-			if status.LastStableOffset != nil {
-				below = status.LastStableOffset
-			}
-			if topic == "table" || topic == "short" {
-				continue // the broker goes on to clean and delete in its copy
-			}
-			l.compare(t, m, again.Addr(), topic, isolation, below)
-			if status.CorruptBatches != 0 {
-				t.Errorf("%s has %d corrupt batches", topic, status.CorruptBatches)
-			}
-			if topic == "txn" && isolation == readCommitted && *below >= status.LogEndOffset {
-				t.Errorf("the open transaction does not show: last stable offset %d, end %d", *below, status.LogEndOffset)
+		for i := range min(len(want), len(got)) {
+			if !want[i].equal(&got[i]) {
+				return fmt.Errorf("record %d of the consumer is %.400v, of the mount %.400v", i, want[i], got[i])
 			}
 		}
-		m.umount()
-	}
-	if diff := cmp.Diff(before, fixture.States(t, dead)); diff != "" {
-		t.Errorf("the directory has changed:\n%s", diff)
-	}
+		if len(want) != len(got) {
+			return fmt.Errorf("the consumer gets %d records, the mount has %d", len(want), len(got))
+		}
+		t.Logf("%s, %s: %d records are the same, after %v", topic, isolation, len(got), time.Since(begun))
+		return nil
+	})
 }
